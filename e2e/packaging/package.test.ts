@@ -2,6 +2,7 @@ import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync } 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { parse } from "yaml";
 import { readCheckout } from "../../scripts/release/checkout.ts";
 import { compile } from "../../scripts/release/compile.ts";
 import { stagePackage } from "../../scripts/release/stage.ts";
@@ -78,4 +79,14 @@ test("compose.yaml names the images of this version", () => {
   const file = readFileSync(join(root, "packaging/compose.yaml"), "utf8");
   const versions = [...file.matchAll(/OUTRIDER_VERSION:-([^}]*)\}/g)].map(([, version]) => version);
   expect(versions).toEqual([checkout.version, checkout.version]);
+});
+
+test("the Helm chart has this version, and names the images of compose.yaml", () => {
+  const read = (name: string) => parse(readFileSync(join(root, "packaging", name), "utf8"));
+  const { version, appVersion } = read("helm/outrider/Chart.yaml");
+  expect([version, appVersion]).toEqual([checkout.version, checkout.version]);
+  const { postgresql, storage } = read("helm/outrider/values.yaml");
+  const { postgres, s3 } = read("compose.yaml").services;
+  const images = [postgresql, storage].map(({ bundled: { image } }) => `${image.repository}:${image.tag}`);
+  expect(images).toEqual([postgres.image, s3.image]);
 });

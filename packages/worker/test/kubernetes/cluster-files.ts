@@ -111,6 +111,10 @@ function programsOf({ folder, programs, findProgram }: ClusterFiles): Record<str
       ...[`--listen-peer-urls=${etcdPeer}`, `--initial-advertise-peer-urls=${etcdPeer}`],
       `--initial-cluster=${nodeName}=${etcdPeer}`,
     ],
+    dns: [
+      ...[process.execPath, join(import.meta.dirname, "cluster-dns.ts"), nodeIp],
+      join(folder, "controllers.kubeconfig"),
+    ],
     containerd: [findProgram("containerd"), `--config=${folder}/containerd.toml`],
     "kube-apiserver": [
       ...[node, "kube-apiserver", `--etcd-servers=${etcd}`, "--service-cluster-ip-range=10.96.0.0/24"],

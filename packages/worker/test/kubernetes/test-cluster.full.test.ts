@@ -51,15 +51,14 @@ describe.skipIf(!canRunClusters)("a cluster for tests", () => {
     }
   });
 
-  it("connects pods through services", async () => {
+  it("connects pods through the names of services", async () => {
     const image = await importBusybox(cluster);
     const serve = "mkdir /tmp/www; echo hello >/tmp/www/index.html; httpd -f -p 8080 -h /tmp/www";
     await cluster.kubectl(["run", "web", `--image=${image}`, "--", "sh", "-c", serve]);
     await cluster.kubectl(["expose", "pod", "web", "--port=80", "--target-port=8080"]);
-    const address = await cluster.kubectl(["get", "service", "web", "-o", "jsonpath={.spec.clusterIP}"]);
     await create("client", { containers: [{ name: "main", image }] });
     await vi.waitFor(async () => {
-      const request = `printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 5 ${address} 80`;
+      const request = `printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 5 web.default.svc 80`;
       const response = await cluster.kubectl(["exec", "client", "--", "sh", "-c", request]);
       expect(response).toContain("hello");
     }, waitOptions);

@@ -5,14 +5,13 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { Agent, get } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
-import { json } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { describeFile } from "../../src/sandboxes/docker/volumes/archive.ts";
+import { ApiClient } from "./api-client.ts";
 import { nodeIp, nodeName, pauseImage, writeClusterFiles } from "./cluster-files.ts";
 import { forward } from "./forward.ts";
 import { writeImageArchive } from "./image-archive.ts";
@@ -24,6 +23,7 @@ const enginesFolder = join(root, ".tools/engines");
 /** The programs of the node, which tests can kill and start. */
 export type ClusterProgram =
   | "containerd"
+  | "dns"
   | "etcd"
   | "kube-apiserver"
   | "kube-controller-manager"
@@ -112,7 +112,7 @@ export async function startCluster({ isOnDisk = false } = {}): Promise<TestClust
     );
     await importPauseImage(folder, programs, importImage);
     await waitUntilApiIsReady();
-    for (const name of ["kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet"])
+    for (const name of ["kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "dns"])
       await startProgram(name);
     await waitFor(async () => isReady(await client.get(`/api/v1/nodes/${nodeName}`)), "kubelet", readLog);
     // Pods cannot be created before it exists.
@@ -208,35 +208,6 @@ async function importPauseImage(
   await writeImageArchive(path, { name: pauseImage, entries: [program], config: { Entrypoint: ["/pause"] } });
   await importImage(path);
   rmSync(path);
-}
-
-/** Reads single objects without the start of a program for each. */
-class ApiClient {
-  readonly #server: string;
-  readonly #options: { headers: Record<string, string>; agent: Agent };
-
-  constructor(kubeconfig: string) {
-    const { clusters, users } = JSON.parse(readFileSync(kubeconfig, "utf8"));
-    this.#server = clusters[0].cluster.server;
-    const ca = Buffer.from(clusters[0].cluster["certificate-authority-data"], "base64");
-    this.#options = {
-      headers: { authorization: `Bearer ${users[0].user.token}`, accept: "application/json" },
-      agent: new Agent({ ca, maxCachedSessions: 0 }),
-    };
-  }
-
-  /** Returns undefined if the object does not exist yet, or the API server cannot be reached. */
-  async get(path: string): Promise<unknown> {
-    const request = get(this.#server + path, { ...this.#options, timeout: 5_000 });
-    request.on("timeout", () => request.destroy());
-    try {
-      const [response] = await once(request, "response");
-      if (response.statusCode !== 200) return response.resume() && undefined;
-      return path === "/readyz" ? response.resume() : await json(response);
-    } catch {
-      return undefined;
-    }
-  }
 }
 
 function isReady(node: unknown): boolean {
