@@ -14,7 +14,7 @@ export interface Lockfile {
 /** Licenses that allow us to distribute a package with Outrider. */
 const allowedLicenses = new Set([
   ...["MIT", "Apache-2.0", "ISC", "BSD-2-Clause", "BSD-3-Clause", "0BSD", "Zlib", "BlueOak-1.0.0"],
-  ...["Unlicense", "CC0-1.0", "Python-2.0"],
+  ...["Unlicense", "CC0-1.0", "Python-2.0", "PSF-2.0"],
 ]);
 /** Licenses allowed for development dependencies, which we do not distribute. */
 const allowedDevLicenses = new Set([...allowedLicenses, "MPL-2.0"]);
