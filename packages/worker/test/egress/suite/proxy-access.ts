@@ -94,12 +94,12 @@ export function inSandboxOf(place: Place): ProxyAccess {
 }
 
 /**
- * Connects to the sandbox's proxy and copies both directions. If the connection breaks, it says so on stderr and waits until it
- * is killed, because the end of stdout would be the end of the data.
+ * Connects to the sandbox's proxy and copies both directions. If the connection breaks, it says so on stderr, and ends when its
+ * stdin does: the end of stdout would be the end of the data.
  */
 const relay = `
   use Socket;
-  sub fail { print STDERR "broken"; sleep 1000 }
+  sub fail { print STDERR "broken"; 1 while sysread(STDIN, my $rest, 65536); exit }
   socket(my $proxy, AF_INET, SOCK_STREAM, 0); connect($proxy, sockaddr_in(3128, INADDR_LOOPBACK)) or fail;
   sub copy { my ($from, $to) = @_;
     while (1) {
@@ -109,27 +109,26 @@ const relay = `
     } }
   $SIG{PIPE} = "IGNORE";
   my $sender = fork;
-  if (!$sender) { close STDOUT; copy(*STDIN, $proxy); shutdown($proxy, 1); exit 0 }
-  close STDIN; copy($proxy, *STDOUT); close STDOUT;
+  if (!$sender) { close STDOUT; copy(*STDIN, $proxy); shutdown($proxy, 1); exit }
+  copy($proxy, *STDOUT); close STDOUT;
   waitpid($sender, 0)`;
 
+/** Commands end by themselves, because a sandbox that must kill hundreds of them at once may be killed instead. */
 async function passToProxy(sandbox: Sandbox, client: Socket): Promise<void> {
-  const controller = new AbortController();
   try {
-    const { signal } = controller;
+    const { signal } = new AbortController();
     const command = await sandbox.spawn(["/usr/bin/perl", "-e", relay], { signal });
-    command.stderr.once("data", () => {
-      client.resetAndDestroy();
-      controller.abort();
-    });
     for (const stream of [command.stdin, command.stdout]) stream.on("error", () => {});
-    client.once("close", () => {
-      if (!client.readableEnded) return controller.abort();
-      // The proxy still receives what the client has sent. An answer has no receiver.
-      command.stdout.once("data", () => controller.abort()).resume();
-    });
     client.pipe(command.stdin);
     command.stdout.pipe(client);
+    client.once("close", () => {
+      command.stdin.end();
+      command.stdout.resume();
+    });
+    command.stderr.once("data", () => {
+      client.resetAndDestroy();
+      command.stdin.end();
+    });
   } catch {
     client.resetAndDestroy();
   }
