@@ -24,7 +24,7 @@ export interface EngineUnderTest {
   /** Returns its address, as in DOCKER_HOST. Starts it first, if necessary. */
   host(): Promise<string>;
   options?: DockerOptions;
-  /** What is different from Docker with its default runtime. */
+  /** The differences from Docker with its default runtime. */
   capabilities?: Place["capabilities"];
   system?: Partial<Place["system"]>;
   /** Those of root of an image. */

@@ -79,7 +79,7 @@ function parseLabel(text = "{}"): Label {
   }
 }
 
-/** What is no valid value is replaced by its hash. */
+/** Replaces text that is not a valid value by its hash. */
 function labelValue(text: string): string {
   return validLabelValue.test(text) ? text : shortHash(text, 32);
 }
