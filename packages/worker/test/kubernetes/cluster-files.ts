@@ -115,6 +115,10 @@ function programsOf({ folder, programs, findProgram }: ClusterFiles): Record<str
       ...[process.execPath, join(import.meta.dirname, "cluster-dns.ts"), nodeIp],
       join(folder, "controllers.kubeconfig"),
     ],
+    policies: [
+      ...[process.execPath, join(import.meta.dirname, "cluster-policies.ts")],
+      join(folder, "controllers.kubeconfig"),
+    ],
     containerd: [findProgram("containerd"), `--config=${folder}/containerd.toml`],
     "kube-apiserver": [
       ...[node, "kube-apiserver", `--etcd-servers=${etcd}`, "--service-cluster-ip-range=10.96.0.0/24"],

@@ -29,7 +29,8 @@ export type ClusterProgram =
   | "kube-controller-manager"
   | "kube-proxy"
   | "kube-scheduler"
-  | "kubelet";
+  | "kubelet"
+  | "policies";
 
 export interface TestCluster {
   /** The path of the file, with all rights. */
@@ -44,6 +45,8 @@ export interface TestCluster {
   importImage(path: string): Promise<void>;
   /** Makes a port of this machine's loopback reachable at the same port of the node's loopback, such as that of a registry. */
   exposePort(port: number): Promise<void>;
+  /** Makes a port of a service reachable at the port that it returns, on this machine's loopback. */
+  openService(name: string, namespace: string): Promise<number>;
   /** Kills a program, and starts it again after `start`. Pods of a killed containerd or kubelet continue to run. */
   kill(program: ClusterProgram): Promise<void>;
   start(program: ClusterProgram): Promise<void>;
@@ -54,6 +57,8 @@ export interface TestCluster {
   restartApiServer(): Promise<void>;
   /** Rejects all connections that pods open, as a network plugin does that enforces a policy which denies everything. */
   denyPodTraffic(): Promise<void>;
+  /** Enforces network policies (cluster-policies.ts). */
+  enforcePolicies(): Promise<void>;
   /** Removes the cluster with its pods. */
   stop(): Promise<void>;
   readLog(program: ClusterProgram): string;
@@ -132,6 +137,24 @@ export async function startCluster({ isOnDisk = false } = {}): Promise<TestClust
         const socket = join(folder, `port-${port}.sock`);
         listeners.push(await forward(socket, { host: "127.0.0.1", port }));
         await connectNetworks(`forward-${port}`, `127.0.0.1:${port}`, socket);
+      },
+      async openService(name, namespace) {
+        const path = `/api/v1/namespaces/${namespace}/services/${name}`;
+        const { spec } = (await client.get(path)) as {
+          spec: { clusterIP: string; ports: { port: number }[] };
+        };
+        const socket = join(folder, `${namespace}-${name}.sock`);
+        const listener = await forward({ host: "127.0.0.1", port: 0 }, socket);
+        listeners.push(listener);
+        const address = `${spec.clusterIP}:${spec.ports[0]?.port}`;
+        const program = `forward-${namespace}-${name}`;
+        await connectNetworks(program, socket, address);
+        await waitFor(async () => existsSync(socket), program, readLog);
+        return (listener.address() as AddressInfo).port;
+      },
+      async enforcePolicies() {
+        await startProgram("policies");
+        await waitFor(async () => readLog("policies").includes("enforced"), "policies", readLog);
       },
       async denyPodTraffic() {
         const chain = (hook: string) =>
