@@ -70,15 +70,24 @@ export const canRunClusters = process.platform === "linux" && process.getuid?.()
 const BUILD_MS = 60 * 60_000;
 const START_MS = 120_000;
 
+export interface ClusterOptions {
+  /** Stores images and volumes on the disk instead of in memory. */
+  isOnDisk?: boolean;
+  /** A folder of this machine that is mounted into every container, which pods could not ask for. */
+  sharedFolder?: { source: string; target: string };
+}
+
 /** Starts a cluster in about 10 s. Its pods can reach each other, the node and services, but no other network. */
-export async function startCluster({ isOnDisk = false } = {}): Promise<TestCluster> {
+export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster> {
+  const { isOnDisk = false, sharedFolder } = options;
   const { stdout } = await run(join(root, "scripts/kubernetes"), ["node"], { timeout: BUILD_MS });
   const programs = stdout.trim();
   const folder = mkdtempSync(join(tmpdir(), "outrider-cluster-"));
   chmodSync(folder, 0o755);
   const api = await forward({ host: "127.0.0.1", port: 0 }, join(folder, "api.sock"));
   const address = `https://127.0.0.1:${(api.address() as AddressInfo).port}`;
-  const files = { folder, programs, findProgram, networkPlugins: join(enginesFolder, "usr/lib/cni") };
+  const networkPlugins = join(enginesFolder, "usr/lib/cni");
+  const files = { folder, programs, findProgram, networkPlugins, sharedFolder };
   const kubeconfig = await writeClusterFiles(files, address);
   const listeners = [api];
   const node = startNode(folder, isOnDisk);
