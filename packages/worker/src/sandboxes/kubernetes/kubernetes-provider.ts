@@ -27,6 +27,7 @@ import type {
 } from "../sandbox.ts";
 import { KubernetesBases } from "./bases/kubernetes-bases.ts";
 import { probeNetworkPolicy } from "./canary.ts";
+import { ClusterHealth } from "./cluster/cluster-health.ts";
 import { openCluster } from "./cluster/connect.ts";
 import { ClusterError } from "./cluster/errors.ts";
 import { createKubernetesSandbox } from "./create-kubernetes-sandbox.ts";
@@ -125,6 +126,7 @@ class KubernetesProvider implements SandboxProvider {
   readonly images: ImageSource | undefined = undefined;
   readonly #shared: SharedResources;
   readonly #sandboxes: OpenSandboxes<KubernetesSandbox>;
+  readonly #health: ClusterHealth;
   readonly #reapsIsolated: boolean;
 
   constructor(options: {
@@ -134,6 +136,7 @@ class KubernetesProvider implements SandboxProvider {
   }) {
     this.#shared = options.shared;
     this.#sandboxes = options.sandboxes;
+    this.#health = new ClusterHealth(options.shared);
     this.#reapsIsolated = options.reapsIsolated;
   }
 
@@ -154,6 +157,10 @@ class KubernetesProvider implements SandboxProvider {
     return await this.#sandboxes.open(id, () =>
       createKubernetesSandbox(this.#shared, { ...options, onClosed: () => this.#sandboxes.remove(id) }),
     );
+  }
+
+  async isAvailable(): Promise<boolean> {
+    return await this.#health.isResponding();
   }
 
   async packBase(sandbox: Sandbox, options: { signal: AbortSignal }): Promise<Spawned> {
