@@ -1,4 +1,10 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { packChart } from "../../scripts/release/chart.ts";
+import { readCheckout } from "../../scripts/release/checkout.ts";
+import { root } from "../process.ts";
 import { allValues, bundledValues, externalValues } from "./chart-values.ts";
 import { chartFolder, kubernetesVersion, type Manifest, renderChart, runProgram } from "./helm.ts";
 
@@ -54,6 +60,16 @@ describe("the Helm chart", () => {
     ],
   ])("refuses wrong values: %s", async (message, values) => {
     await expect(renderChart({ ...externalValues, ...values })).rejects.toThrow(message);
+  });
+
+  it("is the same in a release", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "outrider-chart-"));
+    try {
+      const file = packChart(readCheckout(root), folder);
+      expect(await renderChart(bundledValues, file)).toEqual(rendered.bundled);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it("gives every pod the rights of an ordinary user only", () => {
