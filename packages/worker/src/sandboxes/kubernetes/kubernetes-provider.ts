@@ -10,10 +10,12 @@
 import { randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { type Exceptions, parseExceptions } from "../../egress/exceptions.ts";
+import type { UpstreamProxy } from "../../egress/upstream-proxy.ts";
 import type { Log } from "../../log.ts";
 import { ripgrepPath, sandboxCopyPath } from "../files/programs.ts";
 import type { KubernetesSettings } from "../kubernetes-settings.ts";
-import { type Capabilities, NotEnforceableError } from "../limits.ts";
+import { type Capabilities, type Capability, NotEnforceableError } from "../limits.ts";
 import type {
   Base,
   ImageSource,
@@ -29,10 +31,12 @@ import { probeNetworkPolicy } from "./canary.ts";
 import { openCluster } from "./cluster/connect.ts";
 import { ClusterError } from "./cluster/errors.ts";
 import { createKubernetesSandbox } from "./create-kubernetes-sandbox.ts";
+import { KubernetesImages } from "./images/kubernetes-images.ts";
+import { probeImage } from "./images/probe-image.ts";
 import type { KubernetesSandbox } from "./kubernetes-sandbox.ts";
 import type { Owner } from "./labels.ts";
 import { findOwnPod } from "./own-pod.ts";
-import { readPodOptions } from "./pods/pod-options.ts";
+import { type PodOptions, readPodOptions } from "./pods/pod-options.ts";
 import { defaultStartLimits, type StartLimits } from "./pods/sandbox-pod.ts";
 import { reap } from "./reap.ts";
 import type { SharedResources } from "./shared-resources.ts";
@@ -47,6 +51,10 @@ export interface KubernetesProviderOptions {
   /** A folder of the worker for bases. */
   root: string;
   kubernetes?: KubernetesOptions | undefined;
+  /** The private addresses from which images can be pulled. */
+  exceptions?: Exceptions | undefined;
+  /** The company's proxy, for questions to registries. */
+  upstream?: UpstreamProxy | undefined;
   /** Called for each sandbox that could not be opened. */
   onOpenFailed?: () => void;
   log: Log;
@@ -65,20 +73,23 @@ export async function openKubernetesProvider(options: KubernetesProviderOptions)
   const podOptions = readPodOptions(kubernetes.podFile);
   const { gitVersion } = await cluster.version();
   const runtime = podOptions.runtimeClassName;
+  let open: SandboxProvider["open"];
+  const images = new KubernetesImages({
+    ...{ cluster, podOptions, folder: join(root, ".kubernetes-images"), ids: describeIds(podOptions) },
+    ...{ exceptions: options.exceptions ?? parseExceptions(""), upstream: options.upstream },
+    probe: (image, signal) => probeImage((opening) => open(opening), image, signal),
+  });
   const shared: SharedResources = {
     ...{ cluster, systemImage, podOptions, log },
     owner: kubernetes.owner ?? readOwner(root),
     ownerReference: await findOwnPod(cluster),
     startLimits: { ...defaultStartLimits, ...kubernetes.startLimits },
     capabilities: describeCapabilities(),
-    ids: {
-      enforced: false,
-      reason: "Root in a pod is also root for the kernel of the node. Set hostUsers: false.",
-    },
     engine: { engine: "kubernetes", engine_version: gitVersion, ...(runtime ? { runtime } : {}) },
-    bases: new KubernetesBases(root),
+    ...{ bases: new KubernetesBases(root), images },
   };
   const provider = new KubernetesProvider({ shared, onOpenFailed: options.onOpenFailed ?? (() => {}) });
+  open = (opening) => provider.open(opening);
   try {
     await provider.check(async (pod) => {
       shared.capabilities = { ...shared.capabilities, network: await probeNetworkPolicy(cluster, pod) };
@@ -107,6 +118,15 @@ function describeCapabilities(): Capabilities {
   };
 }
 
+/** With user namespaces, the kubelet gives each pod ids of its own. */
+function describeIds({ hostUsers }: PodOptions): Capability {
+  if (hostUsers === false) return { enforced: true, by: "the kubelet" };
+  return {
+    enforced: false,
+    reason: "Root in a pod is also root for the kernel of the node. Set hostUsers: false.",
+  };
+}
+
 /** Pods must be found again after a restart, so the names are stored. */
 function readOwner(root: string): Owner {
   const path = join(root, ".kubernetes-owner");
@@ -122,7 +142,7 @@ function readOwner(root: string): Owner {
 class KubernetesProvider implements SandboxProvider {
   readonly kind = "kubernetes";
   readonly programs = { ripgrep: ripgrepPath, sandboxCopy: sandboxCopyPath };
-  readonly images: ImageSource | undefined = undefined;
+  readonly images: ImageSource;
   readonly #shared: SharedResources;
   readonly #sandboxes = new Map<string, KubernetesSandbox>();
   /** The ids of sandboxes that are being opened. */
@@ -131,6 +151,7 @@ class KubernetesProvider implements SandboxProvider {
 
   constructor(options: { shared: SharedResources; onOpenFailed(): void }) {
     this.#shared = options.shared;
+    this.images = options.shared.images;
     this.#onOpenFailed = options.onOpenFailed;
   }
 

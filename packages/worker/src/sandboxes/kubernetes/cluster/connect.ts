@@ -13,6 +13,8 @@ import type {
   KubeConfig,
   ObservableMiddleware,
   V1Pod,
+  V1ResourceAttributes,
+  V1Secret,
   VersionInfo,
 } from "@kubernetes/client-node";
 import { ClusterError, type ErrorContext, explainClusterError, isClusterError } from "./errors.ts";
@@ -92,6 +94,24 @@ export class Cluster {
   async version(): Promise<VersionInfo> {
     const api = this.#config.makeApiClient(this.#client.VersionApi);
     return await this.#call("read the version", (options) => api.getCode({}, options));
+  }
+
+  /** Whether the worker's account has a right in the namespace. */
+  async isAllowed(right: V1ResourceAttributes): Promise<boolean> {
+    const { namespace } = this;
+    const api = this.#config.makeApiClient(this.#client.AuthorizationV1Api);
+    const body = { spec: { resourceAttributes: { ...right, namespace } } };
+    const { status } = await this.#call("review its own rights", (options) =>
+      api.createSelfSubjectAccessReview({ body }, options),
+    );
+    return status?.allowed ?? false;
+  }
+
+  async createSecret(body: V1Secret): Promise<void> {
+    const { namespace } = this;
+    await this.#call("create secrets", (options) =>
+      this.#core.createNamespacedSecret({ namespace, body }, options),
+    );
   }
 
   async createPod(body: V1Pod): Promise<V1Pod> {
