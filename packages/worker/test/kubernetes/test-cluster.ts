@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
-import { describeFile } from "../../src/sandboxes/docker/volumes/archive.ts";
+import { describeFile } from "../../src/sandboxes/files/pack-files.ts";
 import { ApiClient } from "./api-client.ts";
 import { nodeIp, nodeName, pauseImage, writeClusterFiles } from "./cluster-files.ts";
 import { forward } from "./forward.ts";

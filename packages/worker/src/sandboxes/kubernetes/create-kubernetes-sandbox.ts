@@ -2,7 +2,7 @@ import { Deadline } from "../deadline.ts";
 import { InitProcesses } from "../init/init-processes.ts";
 import { LimitCounts } from "../init/limit-counts.ts";
 import { type Capabilities, describeEnforcement, NotEnforceableError, resolveLimits } from "../limits.ts";
-import { proxyPort } from "../network/proxy.ts";
+import { forwardsOf } from "../network/forwards.ts";
 import { sandboxPaths } from "../paths.ts";
 import type { OpenOptions, SandboxImage } from "../sandbox.ts";
 import { assertSandboxId } from "../sandbox-id.ts";
@@ -18,7 +18,6 @@ import type { PodPlan } from "./pods/pod-spec.ts";
 import { SandboxPod } from "./pods/sandbox-pod.ts";
 import type { SharedResources } from "./shared-resources.ts";
 
-const firstUnprivilegedPort = 1024;
 /** The cluster itself ends a pod after this time, if everything else fails. */
 const maxPodSeconds = 7 * 24 * 3600;
 
@@ -123,12 +122,4 @@ function assertNetworkEnforced({ network }: OpenOptions, { network: capability }
   throw new NotEnforceableError(
     `The environment's network mode cannot be enforced on this worker: ${capability.reason} Until then, use the network mode \`none\`.`,
   );
-}
-
-function forwardsOf({ network, forwards = [], image }: OpenOptions) {
-  return [
-    ...(network ? [{ address: "127.0.0.1", port: proxyPort, accept: network }] : []),
-    // Without an image, init has no capability to listen on these ports.
-    ...forwards.filter(({ port }) => image || port >= firstUnprivilegedPort),
-  ];
 }

@@ -5,9 +5,9 @@
 import { createReadStream } from "node:fs";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { listFolder, packEntries } from "../docker/volumes/archive.ts";
 import { commandFiles, scriptFiles, volumeFolders } from "../files/container-files.ts";
 import { createArchive } from "../files/file-archive.ts";
+import { listFolder, packEntries } from "../files/pack-files.ts";
 import { sandboxCopyPath, systemChangesPath } from "../files/programs.ts";
 import { layerPaths } from "../files/script-paths.ts";
 import { firstBytes } from "../first-bytes.ts";
