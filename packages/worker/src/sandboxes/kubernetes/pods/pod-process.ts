@@ -62,7 +62,7 @@ export class PodProcess implements InitProcess {
       await setup.fillVolumes(options);
       const found = await pod.connect(kind, options);
       if (!found) return this.#finish();
-      const { connection, configurations } = found;
+      const { connection } = found;
       this.#connection = connection;
       void connection.closed.then(() => this.#confirmEnd());
       if (this.#isKilled) {
@@ -70,7 +70,7 @@ export class PodProcess implements InitProcess {
         return undefined;
       }
       try {
-        await setup.setUp(kind, connection, configurations);
+        await setup.setUp(kind, found, options);
         await hooks.onConnected(connection);
         return connection;
       } catch (error) {
