@@ -171,6 +171,16 @@ describe("the Helm chart", () => {
     }
   });
 
+  it("stops a worker only if its successor does not exit at once", () => {
+    const workers = allManifests().filter(
+      ({ kind, metadata }) => kind === "Deployment" && metadata.name.includes("-worker-"),
+    );
+    for (const { spec } of workers)
+      expect(spec).toMatchObject({
+        ...{ minReadySeconds: 15, strategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } },
+      });
+  });
+
   it("leaves the number of pods to an autoscaler", () => {
     const find = (kind: string, name: string) =>
       rendered.all?.find(({ kind: found, metadata }) => found === kind && metadata.name === name)?.spec;

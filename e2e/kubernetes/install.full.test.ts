@@ -101,6 +101,15 @@ describe.skipIf(!canRunClusters)("the Helm chart in a cluster", () => {
     await vi.waitFor(async () => expect(await runs.podsOf(id)).toEqual([]), slow);
   });
 
+  it("says in the error of a run why its image cannot be used", { timeout }, async () => {
+    const body = { name: "nowhere", docker_image: "registry.invalid/acme/tools:1" };
+    const { environment_id } = (await call("POST", "/agent/environments", { body })).body;
+    const prompt = "SAY: done";
+    const run = await call("POST", "/agent/run", { body: { prompt, config: { environment_id } } });
+    const { status_message } = await runs.expectState(run.body.run_id, "FAILED");
+    expect(status_message.message).toContain("registry.invalid");
+  });
+
   it("finishes the run of a killed worker in another one", { timeout }, async () => {
     const id = await runs.start(
       "WRITE: kept.txt | kept",
