@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { buffer } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import type { Sandbox, Spawned } from "../../src/sandboxes/sandbox.ts";
+import { run } from "../sandboxes/sandbox-support.ts";
 import { describePlace, type Fixture, signal } from "./fixture.ts";
 import type { Place } from "./place.ts";
-import { run } from "../sandboxes/sandbox-support.ts";
 
 export async function readAll({ stdout, stderr, ended }: Spawned): Promise<Buffer> {
   stderr.resume();

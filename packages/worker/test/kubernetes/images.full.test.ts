@@ -13,9 +13,9 @@ import {
   openKubernetesProvider,
 } from "../../src/sandboxes/kubernetes/kubernetes-provider.ts";
 import type { SandboxImage, SandboxProvider } from "../../src/sandboxes/sandbox.ts";
-import { inMs, makeRoot, run, silent } from "../sandboxes/sandbox-support.ts";
 import { makeImage, push, type RegistryServer, startRegistry } from "../images/registry-server.ts";
 import { busyboxLayer, systemLayer } from "../images/system-image.ts";
+import { inMs, makeRoot, run, silent } from "../sandboxes/sandbox-support.ts";
 import { expose, type SharedCluster, sharedCluster, stopSharedCluster } from "./shared-cluster.ts";
 
 const { signal } = new AbortController();
@@ -59,7 +59,10 @@ describe("images of pods", () => {
   };
 
   async function errorOf(attempt: Promise<unknown>): Promise<ImageError> {
-    const error = await attempt.then(() => undefined, (reason) => reason);
+    const error = await attempt.then(
+      () => undefined,
+      (reason) => reason,
+    );
     expect(error).toBeInstanceOf(ImageError);
     return error as ImageError;
   }
@@ -92,7 +95,15 @@ describe("images of pods", () => {
     await cluster.kubectl(["apply", "-f", "-"], { apiVersion: "v1", kind: "List", items: objects });
     const token = (await cluster.kubectl(["create", "token", name])).trim();
     const config = JSON.parse(
-      await cluster.kubectl(["config", "view", "--raw", "--flatten", "-o", "json", `--kubeconfig=${kubeconfig}`]),
+      await cluster.kubectl([
+        "config",
+        "view",
+        "--raw",
+        "--flatten",
+        "-o",
+        "json",
+        `--kubeconfig=${kubeconfig}`,
+      ]),
     );
     config.users[0].user = { token };
     const path = join(mkdtempSync(join(tmpdir(), "outrider-kubeconfig-")), "config");
@@ -157,7 +168,9 @@ describe("images of pods", () => {
     const foreign = makeImage({ layers: [systemLayer()], architecture });
     const reference = await push(registry, "acme/foreign:1", foreign);
     const error = await errorOf(images.pull({ reference, digest: foreign.digest }, { signal }));
-    expect(error.message).toContain(`not available for linux/${architectureOf()}. Available: linux/${architecture}`);
+    expect(error.message).toContain(
+      `not available for linux/${architectureOf()}. Available: linux/${architecture}`,
+    );
     expect(provider.count()).toBe(0);
   });
 

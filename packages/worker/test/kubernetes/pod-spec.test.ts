@@ -114,10 +114,12 @@ test("names pods and labels so that the cluster accepts them", () => {
 test("mounts the home where the user of the image has it, and fills it with the image's files", () => {
   const image = "registry.example.com/acme/app@sha256:1";
   const { initContainers = [], containers } = specOf({ image, home: "/root" });
-  expect(containers.map(({ volumeMounts = [] }) => volumeMounts.find(({ name }) => name === "home"))).toEqual([
-    { name: "home", mountPath: "/root" },
-    { name: "home", mountPath: "/home/sandbox" },
-  ]);
+  expect(containers.map(({ volumeMounts = [] }) => volumeMounts.find(({ name }) => name === "home"))).toEqual(
+    [
+      { name: "home", mountPath: "/root" },
+      { name: "home", mountPath: "/home/sandbox" },
+    ],
+  );
   expect(initContainers.map(({ name, command }) => [name, command])).toEqual([
     ["install", expect.anything()],
     ["home", ["/opt/outrider/bin/system-changes", "fill", "/root", "/.outrider/home"]],

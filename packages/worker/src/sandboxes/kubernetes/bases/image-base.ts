@@ -18,7 +18,8 @@ import type { Spawned } from "../../sandbox.ts";
 
 const descriptionName = "outrider-system.json";
 const maxDescriptionBytes = 2 ** 20;
-const maxAccountBytes = 2 ** 18;
+/** In JSON, a byte can become six. */
+const maxAccountBytes = 2 ** 17;
 const notFoundCode = 44;
 const notAFileCode = 45;
 
