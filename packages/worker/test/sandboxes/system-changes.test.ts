@@ -30,7 +30,16 @@ list() { (cd $1; find . -xdev ! -name program ! -path ./proc -printf '%P %y %m %
 function run(script: string, kind: "overlay" | "tmpfs" = "overlay"): string {
   const folder = mkdtempSync(join(tmpdir(), "outrider-changes-"));
   try {
-    const args = ["-m", "bash", "-c", prelude + script, "bash", folder, kind, nativeProgram("system-changes")];
+    const args = [
+      "-m",
+      "bash",
+      "-c",
+      prelude + script,
+      "bash",
+      folder,
+      kind,
+      nativeProgram("system-changes"),
+    ];
     return execFileSync("unshare", args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
   } catch (error) {
     const { stdout, stderr } = error as { stdout: string; stderr: string };
@@ -76,12 +85,15 @@ describe.runIf(process.platform === "linux" && process.getuid?.() === 0)("change
   });
 
   test("contain all files of a folder that was moved as a whole", () => {
-    const script = "mv one/usr/share/data one/moved; pack | unpack; diff <(list one) <(list two) && ls two/moved";
+    const script =
+      "mv one/usr/share/data one/moved; pack | unpack; diff <(list one) <(list two) && ls two/moved";
     for (const kind of ["overlay", "tmpfs"] as const) expect(run(script, kind)).toBe("a\nb\nc\n");
   });
 
   test("are refused if the clock was set back, or if the image is another one", () => {
-    expect(run('mark=(${mark[0]} $((mark[1] + 1000000000))); pack')).toContain("The clock of the node was set back");
+    expect(run("mark=(${mark[0]} $((mark[1] + 1000000000))); pack")).toContain(
+      "The clock of the node was set back",
+    );
     expect(run("rm one/etc/gone; rm two/etc/kept; pack > archive; unpack < archive")).toBe(
       "/etc/kept is neither in the build nor in the image. Build the environment again.\n",
     );
