@@ -159,8 +159,8 @@ function installContainer(systemImage: string): V1Container {
     name: "install",
     image: systemImage,
     imagePullPolicy: "IfNotPresent",
-    // The worker's image contains large programs of the worker in the same folder.
-    command: ["/bin/sh", "-c", `cd ${programsPath} && cp rg ${programNames.join(" ")} ${installPath}/`],
+    // The folder also has programs of the worker itself.
+    command: ["/bin/cp", ...[...programNames, "rg"].map((name) => `${programsPath}/${name}`), installPath],
     volumeMounts: [{ name: programsVolume, mountPath: installPath }],
     resources: { limits: { memory: "256Mi" }, requests: scriptRequests },
     securityContext: { ...restrictions, capabilities: { drop: ["ALL"] } },
