@@ -3,7 +3,7 @@
  * home.
  */
 import { ProcessSandbox, type ProcessSandboxOptions } from "../process-sandbox.ts";
-import type { Label } from "../sandbox.ts";
+import type { Label, SandboxLostError } from "../sandbox.ts";
 import { packFiles, unpackFiles } from "./bases/base-archive.ts";
 import { saveBase } from "./bases/save-base.ts";
 import type { PodSetup } from "./pod-setup.ts";
@@ -37,6 +37,7 @@ export class KubernetesSandbox extends ProcessSandbox {
   readonly label: Label;
   /** The name of its pod. */
   readonly pod: string;
+  readonly #pod: SandboxPod;
 
   constructor(options: KubernetesSandboxOptions) {
     const { pod, shared } = options;
@@ -52,5 +53,10 @@ export class KubernetesSandbox extends ProcessSandbox {
     });
     this.label = options.label;
     this.pod = pod.name;
+    this.#pod = pod;
+  }
+
+  async findLoss(): Promise<SandboxLostError | undefined> {
+    return await this.#pod.findEnd("commands");
   }
 }

@@ -38,6 +38,8 @@ export class PodSetup {
   readonly folders: ContainerFolders = foldersOverBase;
   readonly #options: PodSetupOptions;
   readonly #isSetUp = new Set<ProcessKind>();
+  /** The containers that have started again since they were set up. */
+  readonly #hasRestarted = new Set<ProcessKind>();
   #volumes: Promise<void> | undefined;
   #folders: Promise<void> | undefined;
 
@@ -75,11 +77,16 @@ export class PodSetup {
     }
   }
 
+  /** Called when a connection that sets nothing up was the first one of a container. */
+  noteRestart(kind: ProcessKind): void {
+    this.#hasRestarted.add(kind);
+  }
+
   /** Called for each connection, with the number of earlier ones since the container started. */
   async setUp(kind: ProcessKind, connection: InitConnection, configurations: number): Promise<void> {
     const { options, base } = this.#options;
     if (this.#isSetUp.has(kind)) {
-      if (configurations > 0) return;
+      if (configurations > 0 && !this.#hasRestarted.has(kind)) return;
       if (kind === "commands" && options.image)
         throw new ClusterError(
           "pod_ended",
@@ -90,6 +97,7 @@ export class PodSetup {
     await feed(connection, [sandboxCopyPath, "unpack", "/", "-", "-"], Readable.from([files]));
     if (!options.image && base === undefined) await this.#takeFolders(connection);
     this.#isSetUp.add(kind);
+    this.#hasRestarted.delete(kind);
   }
 
   /** Gives the folders to the user of commands, through the first connection of any kind. The user may change them later. */
