@@ -2,7 +2,7 @@
  * A real Kubernetes cluster with one node for long tests: a private one that leaves nothing behind, even if the test process is
  * killed. See run-cluster.sh. scripts/kubernetes builds its programs, and scripts/setup downloads those that it needs from Debian.
  */
-import { execFile, spawn } from "node:child_process";
+import { execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
@@ -66,6 +66,11 @@ export interface TestCluster {
 
 /** Clusters need root and programs that exist only for Linux. */
 export const canRunClusters = process.platform === "linux" && process.getuid?.() === 0;
+
+/** Whether the programs of clusters are built, which takes long. */
+export function hasClusterPrograms(): boolean {
+  return spawnSync(join(root, "scripts/kubernetes"), ["node", "--cached"]).status === 0;
+}
 
 const BUILD_MS = 60 * 60_000;
 const START_MS = 120_000;

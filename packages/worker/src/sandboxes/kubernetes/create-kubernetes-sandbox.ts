@@ -80,7 +80,8 @@ export async function createKubernetesSandbox(
         const processes = new InitProcesses({
           ...{ id, system, assertMayStart, deadline, log },
           forwards: forwardsOf(options),
-          launch: (kind, hooks) => new PodProcess({ kind, pod, hooks, setup, log }),
+          launch: (kind, hooks) =>
+            new PodProcess({ kind, pod, hooks, setup, log, onOutOfMemory: () => counts.addOutOfMemory() }),
           scriptsNeedCommands: image !== undefined,
           // It is the same container.
           startsAfterKilled: true,

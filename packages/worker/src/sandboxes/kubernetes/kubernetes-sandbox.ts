@@ -4,7 +4,7 @@
  */
 import type { Readable } from "node:stream";
 import { ProcessSandbox, type ProcessSandboxOptions, type SpawnScript } from "../process-sandbox.ts";
-import type { Label, Spawned } from "../sandbox.ts";
+import type { Label, SandboxLostError, Spawned } from "../sandbox.ts";
 import { baseScripts } from "./bases/base-archive.ts";
 import { packImageBase } from "./bases/image-base.ts";
 import { receiveBase } from "./bases/receive-base.ts";
@@ -43,6 +43,7 @@ export class KubernetesSandbox extends ProcessSandbox {
   readonly label: Label;
   /** The name of its pod. */
   readonly pod: string;
+  readonly #pod: SandboxPod;
 
   constructor(options: KubernetesSandboxOptions) {
     const { pod, shared } = options;
@@ -64,6 +65,11 @@ export class KubernetesSandbox extends ProcessSandbox {
     });
     this.label = options.label;
     this.pod = pod.name;
+    this.#pod = pod;
+  }
+
+  async findLoss(): Promise<SandboxLostError | undefined> {
+    return await this.#pod.findEnd("commands");
   }
 }
 

@@ -41,6 +41,8 @@ export class PodSetup {
   readonly folders: ContainerFolders = foldersOverBase;
   readonly #options: PodSetupOptions;
   readonly #isSetUp = new Set<ProcessKind>();
+  /** The containers that have started again since they were set up, and whether they had run out of memory. */
+  readonly #restarts = new Map<ProcessKind, { isOutOfMemory: boolean }>();
   #base: string | undefined;
   /** When the container with the image had its own files only, in the words of native/system-changes. */
   #mark: string[] | undefined;
@@ -113,6 +115,11 @@ export class PodSetup {
     }
   }
 
+  /** Called when a connection that sets nothing up was the first one of a container. */
+  noteRestart(kind: ProcessKind, restart: { isOutOfMemory: boolean }): void {
+    this.#restarts.set(kind, restart);
+  }
+
   /** Called for each connection, with the number of earlier ones since the container started. */
   async setUp(
     kind: ProcessKind,
@@ -121,18 +128,15 @@ export class PodSetup {
   ): Promise<void> {
     const { options } = this.#options;
     if (this.#isSetUp.has(kind)) {
-      if (configurations > 0) return;
-      if (kind === "commands" && options.image)
-        throw new ClusterError(
-          "pod_ended",
-          "The container of the sandbox has started again, without the changes to its system, because it ran out of memory or its node restarted. Start the run again.",
-        );
+      if (configurations > 0 && !this.#restarts.has(kind)) return;
+      if (kind === "commands" && options.image) throw lostSystem(this.#restarts.get(kind));
     }
     const files = kind === "commands" ? commandFiles(options, { hasFolders: true }) : scriptFiles(options);
     await feed(connection, [sandboxCopyPath, "unpack", "/", "-", "-"], Readable.from([files]));
     if (options.image && kind === "commands") await this.#setUpImage(connection, connectOptions);
     else if (!options.image && this.#base === undefined) await this.#takeFolders(connection);
     this.#isSetUp.add(kind);
+    this.#restarts.delete(kind);
   }
 
   /** The base counts as a change to the image. */
@@ -183,4 +187,17 @@ async function feed(connection: InitConnection, argv: string[], archive: Readabl
   const reason =
     exitCode === null ? "the sandbox was killed" : stderr.toString().trim() || `exit code ${exitCode}`;
   throw new Error(`The files of the sandbox cannot be prepared: ${reason}.`, { cause: sendError });
+}
+
+/** The changes to an image's system end with the container. */
+function lostSystem({ isOutOfMemory } = { isOutOfMemory: false }): ClusterError {
+  return isOutOfMemory
+    ? new ClusterError(
+        "out_of_memory",
+        "The sandbox ran out of memory, and the kernel killed all of its processes. The changes to its system are lost. Raise `limits.memory_mb`, or use less memory.",
+      )
+    : new ClusterError(
+        "pod_ended",
+        "The container of the sandbox has started again, without the changes to its system, because it ended or its node restarted. Start the run again.",
+      );
 }

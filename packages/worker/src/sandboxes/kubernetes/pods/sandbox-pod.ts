@@ -7,7 +7,7 @@ import type { Cluster } from "../cluster/connect.ts";
 import { ClusterError, isClusterError } from "../cluster/errors.ts";
 import { describePullSecret } from "../images/pull-secret.ts";
 import { describePod, type PodPlan } from "./pod-spec.ts";
-import { readPodState } from "./pod-state.ts";
+import { readPodState, readRestarts } from "./pod-state.ts";
 
 /** How long each step of a start may take. */
 export interface StartLimits {
@@ -27,6 +27,8 @@ export const defaultStartLimits: StartLimits = {
 
 const firstWaitMs = 50;
 const longestWaitMs = 500;
+/** The cluster knows a moment later than the worker that a container has started again. */
+const restartReportMs = 10_000;
 
 export interface ConnectOptions extends Omit<InitOptions, "deadlineMs"> {
   /** The time until the sandbox's deadline. */
@@ -49,6 +51,8 @@ export class SandboxPod {
   readonly #plan: PodPlan;
   /** What init accepts connections by. Commands never see them. */
   readonly #tokens: Record<ProcessKind, string> = { commands: newToken(), scripts: newToken() };
+  /** How often containers have started again. */
+  readonly #restarts: Record<ProcessKind, number> = { commands: 0, scripts: 0 };
   #createdAt = 0;
 
   constructor(
@@ -138,9 +142,25 @@ export class SandboxPod {
     if (options.remainingMs() <= 0) throw failure;
   }
 
-  /** Whether no container can run again, as far as the cluster knows. */
-  async hasEnded(kind: ProcessKind): Promise<boolean> {
-    return readPodState(await this.#cluster.readPod(this.name), kind).phase === "ended";
+  /** Returns why no container can run again, as far as the cluster knows. */
+  async findEnd(kind: ProcessKind): Promise<ClusterError | undefined> {
+    const state = readPodState(await this.#cluster.readPod(this.name), kind);
+    return state.phase === "ended" ? state.error : undefined;
+  }
+
+  /** Called when a container has started again. Returns whether it had run out of memory. */
+  async hasRestartedOutOfMemory(kind: ProcessKind): Promise<boolean> {
+    const giveUpAt = performance.now() + restartReportMs;
+    for (;;) {
+      const pod = await this.#cluster.readPod(this.name);
+      if (!pod) return false;
+      const { count, isOutOfMemory } = readRestarts(pod, kind);
+      if (count > this.#restarts[kind] || performance.now() > giveUpAt) {
+        this.#restarts[kind] = count;
+        return isOutOfMemory;
+      }
+      await delay(longestWaitMs);
+    }
   }
 
   async remove(): Promise<void> {
