@@ -99,6 +99,16 @@ describe("the Helm chart", () => {
     expect(allManifests().filter(({ kind }) => kind.startsWith("Cluster"))).toEqual([]);
   });
 
+  it("lets workers create secrets for pulls only if the operator allows it", async () => {
+    const manifests = await renderChart({ ...externalValues, sandboxes: { pullSecrets: true } });
+    const [role] = manifests.filter(({ kind }) => kind === "Role");
+    expect(role?.rules).toEqual([
+      { apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch", "create", "delete"] },
+      { apiGroups: [""], resources: ["pods/exec"], verbs: ["get", "create"] },
+      { apiGroups: [""], resources: ["secrets"], verbs: ["create"] },
+    ]);
+  });
+
   it("can stop all workers of a pool", async () => {
     const manifests = await renderChart({ ...externalValues, workers: [{ name: "none", replicas: 0 }] });
     const [worker] = manifests.filter(

@@ -6,6 +6,7 @@ import { describePod, type PodPlan } from "../../src/sandboxes/kubernetes/pods/p
 const owner = { installation: "acme", worker: "worker-1" };
 const plan: PodPlan = {
   metadata: sandboxMetadata(owner, { sandbox: "run-1", label: { run_id: "run-1" } }),
+  ...{ home: "/home/sandbox", fillsHome: true },
   ...{ systemImage: "outrider-worker:1", image: undefined, bundles: [], hosts: undefined, maxSeconds: 600 },
   ...{ limits: { memory_mb: 4096, disk_mb: 1024 }, requested: {}, options: {} },
   initArguments: (kind) => ["pod", kind, "secret", "1000"],

@@ -21,6 +21,11 @@ export async function stopSharedCluster(): Promise<void> {
   await cluster?.stop();
 }
 
+/** Makes a registry of this machine reachable for the node. `host`: its address and port. */
+export async function expose(cluster: TestCluster, host: string): Promise<void> {
+  await cluster.exposePort(Number(host.split(":")[1]));
+}
+
 async function start(): Promise<SharedCluster> {
   const cluster = await startCluster();
   const systemImage = await importSystemImage(cluster);

@@ -8,11 +8,14 @@
  *   cluster, pods also belong to the worker's own pod, so that the cluster removes them with it.
  */
 import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { type Exceptions, parseExceptions } from "../../egress/exceptions.ts";
+import type { UpstreamProxy } from "../../egress/upstream-proxy.ts";
 import type { Log } from "../../log.ts";
 import { checkProvider } from "../check-provider.ts";
 import { ripgrepPath, sandboxCopyPath } from "../files/programs.ts";
 import type { KubernetesSettings } from "../kubernetes-settings.ts";
-import type { Capabilities } from "../limits.ts";
+import type { Capabilities, Capability } from "../limits.ts";
 import { OpenSandboxes } from "../open-sandboxes.ts";
 import { type Owner, openOwner } from "../owner.ts";
 import type {
@@ -31,9 +34,11 @@ import { ClusterHealth } from "./cluster/cluster-health.ts";
 import { openCluster } from "./cluster/connect.ts";
 import { ClusterError } from "./cluster/errors.ts";
 import { createKubernetesSandbox } from "./create-kubernetes-sandbox.ts";
+import { KubernetesImages } from "./images/kubernetes-images.ts";
+import { probeImage } from "./images/probe-image.ts";
 import type { KubernetesSandbox } from "./kubernetes-sandbox.ts";
 import { findOwnPod } from "./own-pod.ts";
-import { readPodOptions } from "./pods/pod-options.ts";
+import { type PodOptions, readPodOptions } from "./pods/pod-options.ts";
 import { defaultStartLimits, type StartLimits } from "./pods/sandbox-pod.ts";
 import { reap } from "./reap.ts";
 import type { SharedResources } from "./shared-resources.ts";
@@ -55,6 +60,10 @@ export interface KubernetesProviderOptions {
   /** Whether other processes of the worker execute isolated runs. `reap` then leaves their sandboxes alone. */
   hasIsolatedRuns?: boolean;
   kubernetes?: KubernetesOptions | undefined;
+  /** The private addresses from which images can be pulled. */
+  exceptions?: Exceptions | undefined;
+  /** The company's proxy, for questions to registries. */
+  upstream?: UpstreamProxy | undefined;
   /** Called for each sandbox that could not be opened. */
   onOpenFailed?: () => void;
   log: Log;
@@ -73,24 +82,27 @@ export async function openKubernetesProvider(options: KubernetesProviderOptions)
   const podOptions = readPodOptions(kubernetes.podFile);
   const { gitVersion } = await cluster.version();
   const runtime = podOptions.runtimeClassName;
+  let open: SandboxProvider["open"];
+  const images = new KubernetesImages({
+    ...{ cluster, podOptions, folder: join(root, ".kubernetes-images"), ids: describeIds(podOptions) },
+    ...{ exceptions: options.exceptions ?? parseExceptions(""), upstream: options.upstream },
+    probe: (image, signal) => probeImage((opening) => open(opening), image, signal),
+  });
   const shared: SharedResources = {
     ...{ cluster, systemImage, podOptions, log },
     owner: openOwner({ root, mainRoot, file: ".kubernetes-owner", owner: kubernetes.owner }),
     ownerReference: await findOwnPod(cluster),
     startLimits: { ...defaultStartLimits, ...kubernetes.startLimits },
     capabilities: describeCapabilities(),
-    ids: {
-      enforced: false,
-      reason: "Root in a pod is also root for the kernel of the node. Set hostUsers: false.",
-    },
     engine: { engine: "kubernetes", engine_version: gitVersion, ...(runtime ? { runtime } : {}) },
-    bases: new KubernetesBases(root),
+    ...{ bases: new KubernetesBases(root), images },
   };
   const sandboxes = new OpenSandboxes<KubernetesSandbox>(options.onOpenFailed);
   const provider = new KubernetesProvider({
     ...{ shared, sandboxes },
     reapsIsolated: mainRoot === root && !options.hasIsolatedRuns,
   });
+  open = (opening) => provider.open(opening);
   try {
     await provider.check(async (sandbox) => {
       const { pod } = sandboxes.own(sandbox);
@@ -120,10 +132,19 @@ function describeCapabilities(): Capabilities {
   };
 }
 
+/** With user namespaces, the kubelet gives each pod ids of its own. */
+function describeIds({ hostUsers }: PodOptions): Capability {
+  if (hostUsers === false) return { enforced: true, by: "the kubelet" };
+  return {
+    enforced: false,
+    reason: "Root in a pod is also root for the kernel of the node. Set hostUsers: false.",
+  };
+}
+
 class KubernetesProvider implements SandboxProvider {
   readonly kind = "kubernetes";
   readonly programs = { ripgrep: ripgrepPath, sandboxCopy: sandboxCopyPath };
-  readonly images: ImageSource | undefined = undefined;
+  readonly images: ImageSource;
   readonly #shared: SharedResources;
   readonly #sandboxes: OpenSandboxes<KubernetesSandbox>;
   readonly #health: ClusterHealth;
@@ -135,6 +156,7 @@ class KubernetesProvider implements SandboxProvider {
     reapsIsolated: boolean;
   }) {
     this.#shared = options.shared;
+    this.images = options.shared.images;
     this.#sandboxes = options.sandboxes;
     this.#health = new ClusterHealth(options.shared);
     this.#reapsIsolated = options.reapsIsolated;

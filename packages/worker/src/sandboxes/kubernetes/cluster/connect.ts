@@ -14,6 +14,7 @@ import type {
   ObservableMiddleware,
   V1Pod,
   V1ResourceAttributes,
+  V1Secret,
   VersionInfo,
 } from "@kubernetes/client-node";
 import { ClusterError, type ErrorContext, explainClusterError, isClusterError } from "./errors.ts";
@@ -111,6 +112,13 @@ export class Cluster {
       api.createSelfSubjectAccessReview({ body }, options),
     );
     return status?.allowed ?? false;
+  }
+
+  async createSecret(body: V1Secret): Promise<void> {
+    const { namespace } = this;
+    await this.#call("create secrets", (options) =>
+      this.#core.createNamespacedSecret({ namespace, body }, options),
+    );
   }
 
   async createPod(body: V1Pod): Promise<V1Pod> {

@@ -64,7 +64,7 @@ export class PodProcess implements InitProcess {
       await setup.fillVolumes(options);
       const found = await pod.connect(kind, options);
       if (!found) return this.#finish();
-      const { connection, configurations } = found;
+      const { connection } = found;
       this.#connection = connection;
       void connection.closed.then(() => this.#confirmEnd());
       if (this.#isKilled) {
@@ -72,7 +72,7 @@ export class PodProcess implements InitProcess {
         return undefined;
       }
       try {
-        await setup.setUp(kind, connection, configurations);
+        await setup.setUp(kind, found, options);
         await hooks.onConnected(connection);
         return connection;
       } catch (error) {
@@ -105,8 +105,9 @@ export class PodProcess implements InitProcess {
   /** Called when another container runs than before. This connection was its first. */
   async #handleRestart(): Promise<void> {
     const { kind, pod, setup, onOutOfMemory } = this.#options;
-    setup.noteRestart(kind);
-    if (await pod.hasRestartedOutOfMemory(kind).catch(() => false)) onOutOfMemory();
+    const isOutOfMemory = await pod.hasRestartedOutOfMemory(kind).catch(() => false);
+    setup.noteRestart(kind, { isOutOfMemory });
+    if (isOutOfMemory) onOutOfMemory();
   }
 
   /** Asks init after the connection is closed. It answers a new connection when all processes have exited. */

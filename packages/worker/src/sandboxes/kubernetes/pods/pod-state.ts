@@ -70,6 +70,9 @@ const pullReasons =
 const createReasons =
   /^(CreateContainerConfigError|CreateContainerError|RunContainerError|PreStartHookError)$/;
 
+/** They end before the others start. */
+const initContainerNames = ["install", "home"];
+
 function readStart({ image, state, lastState, name }: V1ContainerStatus): PodState | undefined {
   const waiting = state?.waiting;
   const reason = waiting?.reason ?? "";
@@ -93,7 +96,7 @@ function readStart({ image, state, lastState, name }: V1ContainerStatus): PodSta
           "cannot_start",
           `The container ${name} of the sandbox ends again and again${textOf(last?.message)}. Start the run again.`,
         );
-  if (state?.terminated && state.terminated.exitCode === 0 && name !== "install")
+  if (state?.terminated && state.terminated.exitCode === 0 && !initContainerNames.includes(name))
     return ended("pod_ended", "The deadline of the sandbox has passed long ago. Start the run again.");
   if (state?.terminated && name === "install" && state.terminated.exitCode !== 0)
     return ended(

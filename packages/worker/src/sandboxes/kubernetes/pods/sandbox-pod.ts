@@ -5,6 +5,7 @@ import { InitConnection, type InitOptions } from "../../init/init-connection.ts"
 import type { ProcessKind } from "../../systems/command-system.ts";
 import type { Cluster } from "../cluster/connect.ts";
 import { ClusterError, isClusterError } from "../cluster/errors.ts";
+import { describePullSecret } from "../images/pull-secret.ts";
 import { describePod, type PodPlan } from "./pod-spec.ts";
 import { readPodState, readRestarts } from "./pod-state.ts";
 
@@ -36,6 +37,12 @@ export interface ConnectOptions extends Omit<InitOptions, "deadlineMs"> {
   isAborted(): boolean;
 }
 
+export interface PodConnection {
+  connection: InitConnection;
+  /** The number of earlier connections since the container started. */
+  configurations: number;
+}
+
 /** The pod of a sandbox, from its creation to its removal. */
 export class SandboxPod {
   readonly name: string;
@@ -61,18 +68,24 @@ export class SandboxPod {
   }
 
   async create(): Promise<void> {
-    await this.#cluster.createPod(describePod(this.#plan));
+    const { pullCredentials } = this.#plan;
+    const created = await this.#cluster.createPod(describePod(this.#plan));
     this.#createdAt = performance.now();
+    if (!pullCredentials) return;
+    try {
+      // The node needs the secret only after it has installed the programs.
+      await this.#cluster.createSecret(describePullSecret(created, pullCredentials));
+    } catch (error) {
+      await this.remove();
+      throw error;
+    }
   }
 
   /**
    * Connects to init in a container, once it runs. Returns undefined if nobody needs the connection any longer. Rejects with
    * the reason if the container cannot run, and if the API server does not respond until the deadline.
    */
-  async connect(
-    kind: ProcessKind,
-    options: ConnectOptions,
-  ): Promise<{ connection: InitConnection; configurations: number } | undefined> {
+  async connect(kind: ProcessKind, options: ConnectOptions): Promise<PodConnection | undefined> {
     for (let wait = firstWaitMs; ; wait = Math.min(wait * 1.5, longestWaitMs)) {
       if (options.isAborted()) return undefined;
       const found = await this.#tryConnect(kind, options);
