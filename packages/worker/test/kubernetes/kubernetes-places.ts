@@ -19,6 +19,7 @@ const podSystem: PlacePod = {
   capabilities: "00000000000001fb",
   interfaces: ["eth0"],
   isEvicted: true,
+  hasExposedConnection: false,
   sockets: ["@outrider-commands", "@outrider-scripts"],
 };
 
@@ -54,7 +55,7 @@ export const kubernetesImagePlace: Place = {
     ...{ isImage: true, user: "root", uid: 0, home: "/root", capabilities: "00000000a00005fb" },
     ...{ hasOtherUsers: true, hasWritableDevices: true },
     env: { GIT_CONFIG_SYSTEM: "/opt/outrider/gitconfig" },
-    pod: { ...podSystem, capabilities: "00000000a00405fb" },
+    pod: { ...podSystem, capabilities: "00000000a00405fb", hasExposedConnection: true },
   },
   open: () => {
     layer ??= systemLayer({}, imageOptions());

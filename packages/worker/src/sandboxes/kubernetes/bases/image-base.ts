@@ -18,7 +18,8 @@ import type { Spawned } from "../../sandbox.ts";
 
 const descriptionName = "outrider-system.json";
 const maxDescriptionBytes = 2 ** 20;
-const maxAccountBytes = 2 ** 18;
+/** In JSON, a byte can become six. */
+const maxAccountBytes = 2 ** 17;
 const notFoundCode = 44;
 const notAFileCode = 45;
 
@@ -79,10 +80,12 @@ export async function readImageBase(path: string): Promise<ImageBase & { changes
     const reader = new ByteReader(file);
     const header = parseHeader(await reader.readExactly(BLOCK));
     if (header?.name !== descriptionName || header.size > maxDescriptionBytes - BLOCK)
-      throw new Error("The build was made by another kind of worker. Build the environment again.");
+      throw new Error("it has no description");
     const { accounts, home } = JSON.parse((await reader.readExactly(header.size)).toString()) as ImageBase;
     const start = BLOCK + header.size + paddingOf(header.size);
     return { accounts, home, changes: () => createReadStream(path, { start }) };
+  } catch (cause) {
+    throw new Error("The archive of the build is invalid. Build the environment again.", { cause });
   } finally {
     file.destroy();
   }

@@ -3,14 +3,23 @@ import { copyFile } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { firstBytes } from "../../first-bytes.ts";
 import type { InitCommand, InitConnection } from "../../init/init-connection.ts";
-import type { KubernetesSandboxOptions } from "../kubernetes-sandbox.ts";
+import type { PodSetup } from "../pod-setup.ts";
+import type { SandboxPod } from "../pods/sandbox-pod.ts";
+import type { SharedResources } from "../shared-resources.ts";
 import { baseScripts } from "./base-archive.ts";
 import { packImageBase } from "./image-base.ts";
 
 /** How long a base may take to arrive. The sandbox's own deadline has passed or is near. */
 const saveMs = 30 * 60_000;
 
-type SaveOptions = Pick<KubernetesSandboxOptions, "shared" | "pod" | "setup" | "home" | "hasImage">;
+interface SaveOptions {
+  shared: SharedResources;
+  pod: SandboxPod;
+  setup: PodSetup;
+  /** The home that is a volume. */
+  home: string | undefined;
+  hasImage: boolean;
+}
 
 /** Stores the files of a sandbox, in which nothing runs, in the worker's folder. */
 export async function saveBase(name: string, options: SaveOptions): Promise<void> {

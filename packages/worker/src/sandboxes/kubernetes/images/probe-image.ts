@@ -4,7 +4,7 @@ import type { ImageFacts } from "./kubernetes-images.ts";
 
 /** With the time to add a node and to pull the image. */
 const probeSeconds = 30n * 60n;
-const maxAccountBytes = 2 ** 18;
+const maxAccountBytes = 2 ** 17;
 const maxOsReleaseBytes = 4096;
 
 /** Opens a sandbox with an image, and reads files of its system. */

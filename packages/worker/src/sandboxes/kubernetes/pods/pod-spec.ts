@@ -1,6 +1,6 @@
 /** What the pod of a sandbox consists of, and what its containers are allowed to do. */
 import type { V1Container, V1ObjectMeta, V1Pod, V1VolumeMount } from "@kubernetes/client-node";
-import { initPath, programsPath, systemChangesPath } from "../../files/programs.ts";
+import { initPath, programNames, programsPath, systemChangesPath } from "../../files/programs.ts";
 import type { Limits } from "../../limits.ts";
 import { sandboxPaths } from "../../paths.ts";
 import type { ProcessKind } from "../../systems/command-system.ts";
@@ -159,7 +159,8 @@ function installContainer(systemImage: string): V1Container {
     name: "install",
     image: systemImage,
     imagePullPolicy: "IfNotPresent",
-    command: ["/bin/sh", "-c", `cp ${programsPath}/* ${installPath}/`],
+    // The folder also has programs of the worker itself.
+    command: ["/bin/cp", ...[...programNames, "rg"].map((name) => `${programsPath}/${name}`), installPath],
     volumeMounts: [{ name: programsVolume, mountPath: installPath }],
     resources: { limits: { memory: "256Mi" }, requests: scriptRequests },
     securityContext: { ...restrictions, capabilities: { drop: ["ALL"] } },
