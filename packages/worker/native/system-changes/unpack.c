@@ -223,6 +223,7 @@ static void unpack_entry(const struct tar_entry *entry) {
     case '6':
       if (mkfifoat(parent, base, 0600) || fchownat(parent, base, entry->uid, entry->gid, 0)) fail(path);
       if (fchmodat(parent, base, entry->mode, 0)) fail(path);
+      set_time(parent, base, entry->mtime, path);
       break;
     case 'D': unpack_folder(parent, base, path, entry); break;
     default: stop("%s has an unknown type in the archive.", path);

@@ -55,13 +55,14 @@ describe.runIf(process.platform === "linux" && process.getuid?.() === 0)("change
     const output = run(`
       rm one/etc/gone one/usr/share/data/a; mkdir -p one/opt/tool "one/opt/$(seq -s- 60)"; echo x > one/opt/tool/x
       ln one/opt/tool/x one/opt/tool/y; ln -s nowhere one/opt/tool/link; chown 12:34 one/opt/tool/x; chmod 4750 one/opt/tool/x
-      setcap cap_net_bind_service+ep one/opt/tool/x; mkfifo one/opt/pipe; truncate -s 3G one/opt/holes; echo end >> one/opt/holes
+      setcap cap_net_bind_service+ep one/opt/tool/x; mkfifo one/opt/pipe; touch -d @7 one/opt/pipe; truncate -s 3G one/opt/holes; echo end >> one/opt/holes
       rm -r one/usr/share/data/b; mkdir one/usr/share/data/b; echo work > one/workspace/file; touch -d @5.25 one/opt/tool/x
       pack > archive; unpack < archive
-      diff <(list one) <(list two); stat -c '%Y %y' two/opt/tool/x; getcap two/opt/tool/x; du -k two/opt/holes; tail -c 4 two/opt/holes
+      diff <(list one) <(list two); stat -c "%Y %y" two/opt/tool/x two/opt/pipe; getcap two/opt/tool/x; du -k two/opt/holes; tail -c 4 two/opt/holes
       cat two/workspace/file; tar tf archive | grep -c data/c || true; stat -c %s archive`);
-    const [time, capability, holes, end, work, unchanged, size] = output.split("\n");
+    const [time, ofPipe, capability, holes, end, work, unchanged, size] = output.split("\n");
     expect(time).toMatch(/^5 .*\.250000000/);
+    expect(ofPipe).toMatch(/^7 /);
     expect(capability).toContain("cap_net_bind_service=ep");
     expect(holes).toBe("4\ttwo/opt/holes");
     expect([end, work, unchanged]).toEqual(["end", "work", "0"]);
