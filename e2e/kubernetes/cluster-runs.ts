@@ -17,10 +17,9 @@ export function openRuns({ call, kubectl }: KubernetesInstallation, key: string)
       expect(run, JSON.stringify(run.status_message)).toMatchObject({ state });
       return run;
     }, slow);
-  /** The names of the pods of sandboxes that a run has, or of all. */
-  const podsOf = async (id?: string) => {
-    const run = id === undefined ? "" : `,outrider.dev/run=${id}`;
-    const selector = `--selector=app.kubernetes.io/component=sandbox${run}`;
+  /** The names of the pods that a run has. */
+  const podsOf = async (id: string) => {
+    const selector = `--selector=app.kubernetes.io/component=sandbox,outrider.dev/run=${id}`;
     return (await kubectl("get", "pods", selector, "--output=name")).split("\n").filter(Boolean);
   };
   /** Executes a command in the sandbox of a run, once it has one. */

@@ -17,9 +17,9 @@ import {
 const buildTimeout = 3_600_000;
 const timeout = 3 * slow.timeout;
 const workers = "deployment/outrider-worker-default";
+const servers = "deployment/outrider-server";
 /** The canary of each worker reaches nothing, so the cluster enforces the policy of the chart. */
 const closedNetwork = { network: { enforced: true, by: "a network policy of the cluster" } };
-const servers = "deployment/outrider-server";
 
 describe.skipIf(!canRunClusters)("the Helm chart in a cluster", () => {
   let installation: KubernetesInstallation;
