@@ -1,11 +1,13 @@
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { canRunEngines } from "../packages/worker/test/docker/test-engine.ts";
+import { canRunClusters, hasClusterPrograms } from "../packages/worker/test/kubernetes/test-cluster.ts";
 import { benchBuilds } from "./builds/builds.ts";
 import { benchCalls } from "./calls/calls.ts";
 import { benchClaims } from "./claims/claims.ts";
 import { benchDocker } from "./docker/docker.ts";
 import { benchGateway } from "./gateway/gateway.ts";
 import { benchIdle } from "./idle/idle.ts";
+import { benchKubernetes } from "./kubernetes/kubernetes.ts";
 import { benchLists } from "./lists/lists.ts";
 import { benchRedaction } from "./redaction/redaction.ts";
 import { benchCancelLatency } from "./runs/cancel-latency.ts";
@@ -32,6 +34,7 @@ const benches: Record<string, (part?: string) => Promise<BenchResult[]>> = {
   sandbox: benchSandbox,
   command: benchCommand,
   docker: benchDocker,
+  kubernetes: benchKubernetes,
   store: benchStore,
   run: benchRuns,
   calls: benchCalls,
@@ -54,7 +57,12 @@ const benches: Record<string, (part?: string) => Promise<BenchResult[]>> = {
   usage: benchUsage,
 };
 
-const possible = Object.keys(benches).filter((name) => name !== "docker" || canRunEngines);
+/** Benchmarks that do not run everywhere. Building the programs of a cluster takes too long for this. */
+const conditions: Record<string, () => boolean> = {
+  docker: () => canRunEngines,
+  kubernetes: () => canRunClusters && hasClusterPrograms(),
+};
+const possible = Object.keys(benches).filter((name) => conditions[name]?.() ?? true);
 const chosen = process.argv.length > 2 ? process.argv.slice(2) : possible;
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interruption.abort());
 

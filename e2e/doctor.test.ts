@@ -46,9 +46,11 @@ test("doctor fails if the kind of sandboxes that the settings name does not work
   expect(docker.code).toBe(1);
   expect(docker.find("sandbox")).toMatchObject({ state: "fail", remedy: expect.stringMatching(/\S/) });
   expect(docker.find("local")?.message).toMatch(/^also works: local\. Enforces .*network/);
-  const other = await doctor("kubernetes");
+  const other = await doctor("nomad");
   expect(other.code).toBe(1);
-  expect(other.find("sandbox")?.remedy).toContain("OUTRIDER_SANDBOX must be auto, local or docker");
+  expect(other.find("sandbox")?.remedy).toContain(
+    "OUTRIDER_SANDBOX must be auto, local, docker or kubernetes",
+  );
 });
 
 test("doctor explains what to configure when no sandbox can start, and exits with 1", async () => {
@@ -66,9 +68,9 @@ test.each([
   ["worker", { OUTRIDER_WORKER_KEY: "orw_none" }],
   ["serve", {}],
 ])("%s rejects a kind of sandbox that does not exist", async (command, environment) => {
-  const { code, stderr } = await outrider([command, "--sandbox", "kubernetes"], environment);
+  const { code, stderr } = await outrider([command, "--sandbox", "nomad"], environment);
   expect(code).toBe(1);
-  expect(stderr).toContain('--sandbox must be auto, local or docker, not "kubernetes".');
+  expect(stderr).toContain('--sandbox must be auto, local, docker or kubernetes, not "nomad".');
 });
 
 interface Finding {

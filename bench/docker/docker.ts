@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { chmodSync, mkdtempSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -6,11 +5,19 @@ import { join } from "node:path";
 import { parseExceptions } from "../../packages/worker/src/egress/exceptions.ts";
 import { openDockerProvider } from "../../packages/worker/src/sandboxes/docker/docker-provider.ts";
 import { openEngine } from "../../packages/worker/src/sandboxes/docker/engine/connect.ts";
-import type { Sandbox, SandboxImage, SandboxProvider } from "../../packages/worker/src/sandboxes/sandbox.ts";
+import type { SandboxImage, SandboxProvider } from "../../packages/worker/src/sandboxes/sandbox.ts";
 import { canRunEngines, startDocker } from "../../packages/worker/test/docker/test-engine.ts";
 import { pullSystemImage } from "../../packages/worker/test/images/pull-system-image.ts";
 import { systemLayer } from "../../packages/worker/test/images/system-image.ts";
 import { type BenchResult, compare, interleave } from "../support/compare.ts";
+import {
+  COMMAND,
+  openSandbox,
+  requireDone,
+  runInSandbox,
+  timeOfFirstCommand,
+  timesOfCommands,
+} from "../support/sandbox-use.ts";
 import { createBareContainer, execBare } from "./bare-container.ts";
 
 /**
@@ -21,9 +28,7 @@ import { createBareContainer, execBare } from "./bare-container.ts";
 
 const OPEN_TURNS = 10;
 const COMMAND_TURNS = 10;
-const COMMANDS_PER_TURN = 5;
 const LIMIT = 0.7;
-const COMMAND = "echo done";
 
 export async function benchDocker(only?: string): Promise<BenchResult[]> {
   if (!canRunEngines) throw new Error("The benchmark starts a container engine, which needs root on Linux.");
@@ -44,8 +49,8 @@ export async function benchDocker(only?: string): Promise<BenchResult[]> {
 
   const results: BenchResult[] = [];
   if (only === undefined || only === "open") {
-    const subject = async () => [await timeOf(() => useSandbox(provider, image))];
-    const baseline = async () => [await timeOf(() => useContainer(docker, imageId))];
+    const subject = async () => [await timeOfFirstCommand(() => openSandboxWith(provider, image))];
+    const baseline = async () => [await timeOfFirstCommand(() => openContainer(docker, imageId))];
     results.push(
       await compare({
         ...{ name: "docker: open and first command", limit: LIMIT },
@@ -54,78 +59,29 @@ export async function benchDocker(only?: string): Promise<BenchResult[]> {
     );
   }
   if (only === undefined || only === "command") {
-    const sandbox = await open(provider, image);
-    const container = await createBareContainer(docker, imageId);
-    await container.start();
-    const subject = () => repeat(() => runInSandbox(sandbox));
-    const baseline = () => repeat(async () => requireDone(await execBare(container, COMMAND)));
+    const sandbox = await openSandboxWith(provider, image);
+    const container = await openContainer(docker, imageId);
+    const subject = () => timesOfCommands(sandbox.run);
+    const baseline = () => timesOfCommands(container.run);
     results.push(
       await compare({
         ...{ name: "docker: further command", limit: LIMIT },
         ...interleave({ turns: COMMAND_TURNS, quantile: 0.5, subject, baseline }),
       }),
     );
-    await Promise.all([sandbox.close(), container.remove({ force: true })]);
+    await Promise.all([sandbox.end(), container.end()]);
   }
   return results;
 }
 
-const open = (provider: SandboxProvider, image: SandboxImage): Promise<Sandbox> =>
-  provider.open({
-    ...{ id: randomUUID(), label: {}, image },
-    deadline: process.hrtime.bigint() + 600_000_000_000n,
-  });
-
-interface Use {
-  /** The time of the part that counts. */
-  took: number;
-  /** Removes what was used, which does not count. */
-  end(): Promise<void>;
+async function openSandboxWith(provider: SandboxProvider, image: SandboxImage) {
+  const sandbox = await openSandbox(provider, image);
+  return { run: () => runInSandbox(sandbox), end: () => sandbox.close() };
 }
 
-async function useSandbox(provider: SandboxProvider, image: SandboxImage): Promise<Use> {
-  const startedAt = performance.now();
-  const sandbox = await open(provider, image);
-  await runInSandbox(sandbox);
-  return { took: performance.now() - startedAt, end: () => sandbox.close() };
-}
-
-async function useContainer(docker: Parameters<typeof createBareContainer>[0], image: string): Promise<Use> {
-  const startedAt = performance.now();
+async function openContainer(docker: Parameters<typeof createBareContainer>[0], image: string) {
   const container = await createBareContainer(docker, image);
   await container.start();
-  requireDone(await execBare(container, COMMAND));
-  return { took: performance.now() - startedAt, end: () => container.remove({ force: true }) };
-}
-
-async function timeOf(use: () => Promise<Use>): Promise<number> {
-  const { took, end } = await use();
-  await end();
-  return took;
-}
-
-async function runInSandbox(sandbox: Sandbox): Promise<void> {
-  let output = "";
-  const { signal } = new AbortController();
-  await sandbox.exec(COMMAND, {
-    ...{ signal, timeoutMs: 60_000 },
-    onOutput: ({ data }) => {
-      output += data;
-    },
-  });
-  requireDone(output);
-}
-
-function requireDone(output: string): void {
-  if (output !== "done\n") throw new Error(`Unexpected output: ${output}`);
-}
-
-async function repeat(run: () => Promise<void>): Promise<number[]> {
-  const times: number[] = [];
-  for (let n = 0; n < COMMANDS_PER_TURN; n++) {
-    const startedAt = performance.now();
-    await run();
-    times.push(performance.now() - startedAt);
-  }
-  return times;
+  const run = async () => requireDone(await execBare(container, COMMAND));
+  return { run, end: () => container.remove({ force: true }) };
 }

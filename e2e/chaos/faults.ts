@@ -4,7 +4,7 @@ import type { PlannedFault } from "./plan.ts";
 
 /** Injects one fault and reverts it. Once this resolves, the target is healthy or restarting. */
 export async function injectFault(installation: Installation, fault: PlannedFault): Promise<void> {
-  const { database, processes, proxies } = installation;
+  const { database, processes, proxies, pods } = installation;
   if (fault.target === "database") {
     if (fault.type === "kill") return database.kill();
     database.signal("SIGSTOP");
@@ -17,6 +17,12 @@ export async function injectFault(installation: Installation, fault: PlannedFaul
     await pause(fault.ms);
     if (fault.mode === "stalled, then reset") proxy.disconnect("reset");
     return proxy.restore();
+  }
+  if (fault.target === "pod") return pods?.deleteOne();
+  if (fault.target === "kube-apiserver" || fault.target === "kubelet") {
+    await pods?.cluster.kill(fault.target);
+    await pause(fault.ms);
+    return pods?.cluster.start(fault.target);
   }
   const child = processes[fault.target];
   switch (fault.type) {

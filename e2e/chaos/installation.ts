@@ -6,6 +6,7 @@ import { freePort } from "../../scripts/tests/free-port.ts";
 import { Client } from "./client.ts";
 import { type Database, startDatabase } from "./database.ts";
 import { type Owner, type ProxyName, targets } from "./plan.ts";
+import type { Pods } from "./pods.ts";
 import { SupervisedProcess } from "./supervised-process.ts";
 import { TcpProxy } from "./tcp-proxy.ts";
 import { waitFor } from "./wait-for.ts";
@@ -37,20 +38,30 @@ export interface Installation {
   proxies: Record<ProxyName, TcpProxy>;
   keys: Record<Owner, string>;
   environmentId: string;
+  /** Set if pods are the sandboxes. */
+  pods: Pods | undefined;
   /** Connects a worker to the other server. */
   redirectWorker(worker: string): void;
   stopWorkers(): Promise<void>;
   stop(options: { keep: boolean }): Promise<void>;
 }
 
-export async function startInstallation(settings: Record<string, string> = {}): Promise<Installation> {
+export interface RoundOptions {
+  /** The settings of the servers. */
+  settings?: Record<string, string>;
+  /** Where the sandboxes are. Default: on this machine. */
+  pods?: Pods;
+}
+
+export async function startInstallation({ settings, pods }: RoundOptions): Promise<Installation> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "outrider-chaos-")));
   // PostgreSQL and sandboxes run under other accounts when the test runs as root, and need to traverse this folder.
   chmodSync(folder, 0o711);
   // Sandboxes mount this folder as /outside.
-  const outside = join(folder, "outside");
+  const outside = pods?.outside ?? join(folder, "outside");
   const stepFolder = join(outside, "steps");
-  for (const path of [outside, stepFolder]) mkdirSync(path);
+  rmSync(stepFolder, { recursive: true, force: true });
+  mkdirSync(stepFolder, { recursive: true });
   chmodSync(stepFolder, 0o777);
   copyFileSync(join(import.meta.dirname, "step.sh"), join(outside, "step"));
   chmodSync(join(outside, "step"), 0o755);
@@ -116,7 +127,12 @@ export async function startInstallation(settings: Record<string, string> = {}): 
       slots: policy.slots,
       folder: workerFolder,
       drainMs: 500,
-      outside,
+      ...(pods
+        ? {
+            sandbox: "kubernetes",
+            kubernetes: { kubeconfig: pods.cluster.kubeconfig, systemImage: pods.systemImage },
+          }
+        : { mounts: [{ source: outside, target: "/outside", writable: true }] }),
     };
     processes[worker] = new SupervisedProcess({
       name: worker,
@@ -135,7 +151,7 @@ export async function startInstallation(settings: Record<string, string> = {}): 
   const stopAll = (names: readonly string[]) =>
     Promise.all(names.map((name) => processes[name]?.stop(15_000)));
   return {
-    ...{ folder, stepFolder, database, client, processes, proxies, ...access },
+    ...{ folder, stepFolder, database, client, processes, proxies, pods, ...access },
     redirectWorker(worker) {
       serverOf[worker] = ((serverOf[worker] as number) + 1) % targets.servers.length;
       proxies[worker as ProxyName].redirect(addressOf(targets.servers[serverOf[worker]] as string));

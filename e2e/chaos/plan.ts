@@ -37,7 +37,13 @@ type FaultKind =
   | { type: "kill" | "pause"; target: Server | Worker | "database" }
   | { type: "restart"; target: Server | Worker }
   | { type: "disconnect"; target: ProxyName; mode: "stalled" | "reset" | "stalled, then reset" }
-  | { type: "redirect"; target: Worker };
+  | { type: "redirect"; target: Worker }
+  | ClusterFault;
+
+/** Faults of the cluster whose pods are sandboxes. */
+type ClusterFault =
+  | { type: "kill"; target: "kube-apiserver" | "kubelet" }
+  | { type: "delete"; target: "pod" };
 
 export type PlannedFault = FaultKind & { at: number; ms: number };
 
@@ -45,15 +51,30 @@ const RUNS = 10;
 /** No fault starts later than this. Actions may come a little later. */
 const HORIZON_MS = 8_000;
 
-export function makePlan(seed: number): Plan {
+/** With pods, the faults of the cluster come in addition to the same plan. */
+export function makePlan(seed: number, { hasPods = false } = {}): Plan {
   const random = randomFrom(seed);
   return {
     runs: [
       ...["long-1", "long-2"].map(planLongRun),
       ...Array.from({ length: RUNS }, (_, index) => planRun(random, `run-${index + 1}`)),
     ],
-    faults: [...planLongPauses(random), ...planFaults(random)].sort((one, other) => one.at - other.at),
+    faults: [
+      ...[...planLongPauses(random), ...planFaults(random)],
+      ...(hasPods ? planClusterFaults(randomFrom(seed)) : []),
+    ].sort((one, other) => one.at - other.at),
   };
+}
+
+function planClusterFaults(random: Random): PlannedFault[] {
+  const kinds: ClusterFault[] = [
+    { type: "kill", target: "kube-apiserver" },
+    { type: "kill", target: "kubelet" },
+    ...Array.from({ length: 3 }, () => ({ type: "delete" as const, target: "pod" as const })),
+  ];
+  return kinds.map((kind) => ({
+    ...{ ...kind, at: random.between(1_000, HORIZON_MS), ms: random.between(500, 4_000) },
+  }));
 }
 
 /**

@@ -3,12 +3,14 @@ import { isFinal } from "@outrider/contract/run-state";
 import { type Db, openDb } from "@outrider/server/store/connection/db";
 import { executePlan, followUp } from "./execute-plan.ts";
 import { type Acknowledged, type History, type Limit, readRunRecords, readStepFiles } from "./history.ts";
-import { type Installation, limits, policy, startInstallation } from "./installation.ts";
+import { type Installation, limits, policy, type RoundOptions, startInstallation } from "./installation.ts";
 import { findViolations } from "./invariants.ts";
 import { makePlan } from "./plan.ts";
 import { waitFor } from "./wait-for.ts";
 
 const SETTLE_TIMEOUT_MS = 60_000;
+/** Each sandbox of a run takes seconds to start. */
+const SETTLE_TIMEOUT_WITH_PODS_MS = 300_000;
 
 export interface Round {
   problems: string[];
@@ -18,11 +20,11 @@ export interface Round {
   folder: string;
 }
 
-/** Starts an installation, executes the plan of a seed, and checks the invariants. `settings` are those of the servers. */
-export async function runRound(seed: number, settings: Record<string, string> = {}): Promise<Round> {
+/** Starts an installation, executes the plan of a seed, and checks the invariants. */
+export async function runRound(seed: number, options: RoundOptions = {}): Promise<Round> {
   const clock = startClock();
-  const plan = makePlan(seed);
-  const installation = await startInstallation(settings);
+  const plan = makePlan(seed, { hasPods: options.pods !== undefined });
+  const installation = await startInstallation(options);
   clock.lap("start");
   const db = openDb(installation.database.connection, { connections: 1 });
   let problems: string[] = [];
@@ -69,12 +71,12 @@ function startClock() {
 
 /** Waits until every run has ended, and answers the questions of blocked runs. Called after the last fault. */
 async function waitForFinalRuns(
-  { client, keys }: Installation,
+  { client, keys, pods }: Installation,
   db: Db,
   acknowledged: Acknowledged,
 ): Promise<void> {
   let answers = 0;
-  await waitFor(SETTLE_TIMEOUT_MS, "every run is final", async () => {
+  await waitFor(pods ? SETTLE_TIMEOUT_WITH_PODS_MS : SETTLE_TIMEOUT_MS, "every run is final", async () => {
     const open = await db<{ run_id: string; state: RunState }[]>`
       select run_id, state from run_state where state in ('QUEUED', 'INPROGRESS', 'BLOCKED')`;
     for (const { run_id } of open.filter(({ state }) => state === "BLOCKED")) {

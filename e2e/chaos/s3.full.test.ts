@@ -14,11 +14,8 @@ afterAll(() => s3?.close());
 
 test.each([6, 7, 8])("all invariants hold with files in S3 (seed %i)", async (seed) => {
   const Bucket = await s3.newBucket();
-  const round = runRound(seed, {
-    ...s3Environment,
-    OUTRIDER_BLOBS: `s3://${Bucket}`,
-    OUTRIDER_S3_ENDPOINT: s3.endpoint,
-  });
+  const bucket = { OUTRIDER_BLOBS: `s3://${Bucket}`, OUTRIDER_S3_ENDPOINT: s3.endpoint };
+  const round = runRound(seed, { settings: { ...s3Environment, ...bucket } });
   const isOver = round.then(() => true);
   const countBlobs = async () =>
     ((await s3.client.send(new ListObjectsV2Command({ Bucket }))).Contents?.length ?? 0) - 1;

@@ -1,4 +1,10 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { packChart } from "../../scripts/release/chart.ts";
+import { readCheckout } from "../../scripts/release/checkout.ts";
+import { root } from "../process.ts";
 import { allValues, bundledValues, externalValues } from "./chart-values.ts";
 import { chartFolder, kubernetesVersion, type Manifest, renderChart, runProgram } from "./helm.ts";
 
@@ -56,6 +62,16 @@ describe("the Helm chart", () => {
     await expect(renderChart({ ...externalValues, ...values })).rejects.toThrow(message);
   });
 
+  it("is the same in a release", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "outrider-chart-"));
+    try {
+      const file = packChart(readCheckout(root), folder);
+      expect(await renderChart(bundledValues, file)).toEqual(rendered.bundled);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
   it("gives every pod the rights of an ordinary user only", () => {
     const templates = podTemplates(allManifests());
     expect(templates.length).toBeGreaterThan(8);
@@ -97,6 +113,16 @@ describe("the Helm chart", () => {
         { apiGroups: [""], resources: ["pods/exec"], verbs: ["get", "create"] },
       ]);
     expect(allManifests().filter(({ kind }) => kind.startsWith("Cluster"))).toEqual([]);
+  });
+
+  it("lets workers create secrets for pulls only if the operator allows it", async () => {
+    const manifests = await renderChart({ ...externalValues, sandboxes: { pullSecrets: true } });
+    const [role] = manifests.filter(({ kind }) => kind === "Role");
+    expect(role?.rules).toEqual([
+      { apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch", "create", "delete"] },
+      { apiGroups: [""], resources: ["pods/exec"], verbs: ["get", "create"] },
+      { apiGroups: [""], resources: ["secrets"], verbs: ["create"] },
+    ]);
   });
 
   it("can stop all workers of a pool", async () => {
@@ -143,6 +169,16 @@ describe("the Helm chart", () => {
       const drainSeconds = Number(args[args.indexOf("--drain-seconds") + 1]);
       expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(drainSeconds + 30);
     }
+  });
+
+  it("stops a worker only if its successor does not exit at once", () => {
+    const workers = allManifests().filter(
+      ({ kind, metadata }) => kind === "Deployment" && metadata.name.includes("-worker-"),
+    );
+    for (const { spec } of workers)
+      expect(spec).toMatchObject({
+        ...{ minReadySeconds: 15, strategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } },
+      });
   });
 
   it("leaves the number of pods to an autoscaler", () => {

@@ -42,13 +42,9 @@ export async function runProgram(
 }
 
 /** Returns the objects of the chart with these values, in the namespace `outrider`. */
-export async function renderChart(values: object): Promise<Manifest[]> {
+export async function renderChart(values: object, chart = chartFolder): Promise<Manifest[]> {
   const options = ["--namespace=outrider", kubernetesVersion, "--values=-"];
-  const text = await runProgram(
-    "helm",
-    ["template", "outrider", chartFolder, ...options],
-    JSON.stringify(values),
-  );
+  const text = await runProgram("helm", ["template", "outrider", chart, ...options], JSON.stringify(values));
   return parseAllDocuments(text)
     .map((document) => document.toJS() as Manifest | null)
     .filter((manifest) => manifest !== null);

@@ -78,7 +78,7 @@ describe.skipIf(!canRunClusters)("the objects of the Helm chart", () => {
   it("are pods that the Pod Security Standard `restricted` accepts", async () => {
     const policy = "pod-security.kubernetes.io/enforce=restricted";
     await cluster.kubectl(["label", "namespace", "outrider", policy]);
-    const manifests = (await Promise.all(Object.values(cases).map(renderChart))).flat();
+    const manifests = (await Promise.all(Object.values(cases).map((values) => renderChart(values)))).flat();
     const pods = manifests
       .filter(({ spec }) => spec?.template?.spec)
       .map(({ kind, metadata, spec: { template } }, index) => ({

@@ -161,7 +161,7 @@ export async function buildStorageImages({ docker }: Docker, folder: string, bas
   const link = "ln -s /usr/local/postgresql/bin/* /usr/local/bin/";
   await build(postgres, "postgres:18", [
     ...[`FROM ${base}`, "COPY native /usr/local/postgresql", "COPY entrypoint /usr/local/bin/entrypoint"],
-    ...[`RUN useradd --system postgres && ${link}`, "VOLUME /var/lib/postgresql"],
+    ...[`RUN useradd --system --uid 999 postgres && ${link}`, "VOLUME /var/lib/postgresql"],
     'ENTRYPOINT ["entrypoint"]',
   ]);
 

@@ -14,10 +14,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { bundleName } from "../../scripts/release/bundle.ts";
 import { readCheckout } from "../../scripts/release/checkout.ts";
-import { makeRelease } from "../../scripts/release/main.ts";
 import { testTimeout, waitOptions } from "../../scripts/tests/wait-options.ts";
 import { root } from "../process.ts";
 import { buildStorageImages, type Docker, importBase, startDocker } from "./docker.ts";
+import { buildReleaseImages } from "./release-images.ts";
 
 /**
  * Builds the images of server and worker, and starts them alone and with compose.yaml. Starts the systemd units in a
@@ -35,14 +35,7 @@ let stopped = false;
 beforeAll(async () => {
   engine = await startDocker(folder);
   await importBase(engine, folder, base);
-  makeRelease(checkout, release);
-  for (const name of ["server", "worker"]) {
-    const file = join(root, `packaging/${name}.Dockerfile`);
-    const inputs = [`BASE=${base}`, `BUNDLE=${bundleName(checkout)}.tar.gz`];
-    const options = ["--network", "none", ...inputs.flatMap((input) => ["--build-arg", input])];
-    const tag = `outrider-${name}:test`;
-    await engine.docker("build", "--quiet", "--file", file, ...options, "--tag", tag, release);
-  }
+  await buildReleaseImages(engine, { checkout, release, base });
 }, 3 * testTimeout);
 afterAll(async () => {
   if (!stopped) await engine?.stop();

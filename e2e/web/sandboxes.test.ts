@@ -31,7 +31,7 @@ describe("the kind of sandbox", () => {
     const { page, consoleErrors } = await app.visit("/environments/new");
     await page.getByLabel("Name", { exact: true }).fill("contained");
     const select = page.getByLabel("Sandbox", { exact: true });
-    expect(await optionLabels(select)).toEqual(["Any", "Local", "Docker"]);
+    expect(await optionLabels(select)).toEqual(["Any", "Local", "Docker", "Kubernetes"]);
     await page.getByText("Any worker can execute the runs.").waitFor();
     await chooseOption(select, "Docker");
     await page.getByText(/Containers of a Docker or Podman engine/).waitFor();
@@ -77,6 +77,11 @@ describe("the kind of sandbox", () => {
     const { page, consoleErrors } = await app.visit(`/runs/${run}?tab=receipt`);
     await page.getByText("Docker, by Podman 5.4.0 with runsc").waitFor();
     await expectAccessible(page);
+    const cluster = { engine: "kubernetes", engine_version: "v1.34.4", runtime: "gvisor" };
+    await app.db`update runs set receipt = receipt || ${app.db.json({ sandbox: { kind: "kubernetes", ...cluster } })}
+      where run_id = ${run}`;
+    await page.reload();
+    await page.getByText("Kubernetes v1.34.4 with gvisor", { exact: true }).waitFor();
     expect(consoleErrors).toEqual([]);
   });
 

@@ -25,7 +25,7 @@ export function stageBundle({ root, version }: Checkout, folder: string): void {
   ] as const)
     cpSync(join(packaging, source), join(folder, target), { recursive: true });
   mkdirSync(join(folder, "docs"), { recursive: true });
-  for (const page of ["install", "running", "upgrades", "backup", "operations"])
+  for (const page of ["install", "running", "kubernetes", "upgrades", "backup", "operations"])
     cpSync(join(root, `docs/${page}.md`), join(folder, `docs/${page}.md`));
   cpSync(join(root, "LICENSE"), join(folder, "LICENSE"));
   writeFileSync(join(folder, "VERSION"), `${version}\n`);

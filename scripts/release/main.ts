@@ -5,13 +5,14 @@ import { basename, join, resolve } from "node:path";
 import { writeArchive } from "./archive.ts";
 import { bundleName, stageBundle } from "./bundle.ts";
 import { readSection } from "./changelog.ts";
+import { packChart } from "./chart.ts";
 import { type Checkout, readCheckout } from "./checkout.ts";
 import { createSbom } from "./sbom.ts";
 import { stagePackage } from "./stage.ts";
 
 /**
- * Makes a release of this checkout: the npm package, the offline bundle, the release notes, the bill of materials and the
- * checksums. The same commit on the same system gives the same bytes.
+ * Makes a release of this checkout: the npm package, the offline bundle, the Helm chart, the release notes, the bill of
+ * materials and the checksums. The same commit on the same system gives the same bytes.
  */
 export function makeRelease(checkout: Checkout, destination: string): string[] {
   const { root, version } = checkout;
@@ -28,14 +29,14 @@ export function makeRelease(checkout: Checkout, destination: string): string[] {
     renameSync(lib, join(bundle, "lib"));
     const prefix = bundleName(checkout);
     writeArchive(checkout, { folder: bundle, prefix, file: target(`${prefix}.tar.gz`) });
+    const chart = packChart(checkout, destination);
     writeFileSync(target(`outrider-${version}.cdx.json`), createSbom(checkout));
     writeFileSync(target(`outrider-${version}.md`), notes);
     const files = [
-      `outrider-${version}.tgz`,
-      `${prefix}.tar.gz`,
-      `outrider-${version}.cdx.json`,
-      `outrider-${version}.md`,
-    ].map(target);
+      ...[`outrider-${version}.tgz`, `${prefix}.tar.gz`].map(target),
+      chart,
+      ...[`outrider-${version}.cdx.json`, `outrider-${version}.md`].map(target),
+    ];
     writeFileSync(target("SHA256SUMS"), files.map(checksumLine).join(""));
     return [...files, target("SHA256SUMS")];
   } finally {

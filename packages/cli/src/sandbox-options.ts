@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import type { DockerSettings } from "@outrider/worker/sandboxes/docker-settings";
+import type { KubernetesSettings } from "@outrider/worker/sandboxes/kubernetes-settings";
 import type { Command } from "commander";
 
 /** The options of commands that start workers. All of them have variables, which `outrider serve` passes to its workers. */
@@ -8,13 +9,18 @@ export interface SandboxFlags {
   dockerHost?: string;
   dockerRuntime?: string;
   dockerSystemImage?: string;
+  kubernetesNamespace?: string;
+  kubernetesSystemImage?: string;
+  kubernetesPod?: string;
+  kubernetesKubeconfig?: string;
+  kubernetesContext?: string;
 }
 
 export function addSandboxOptions(command: Command): Command {
   return command
     .option(
       "--sandbox <kind>",
-      "where runs execute: local, docker (containers of Docker or Podman), or auto: local, or docker where local cannot work (OUTRIDER_SANDBOX, default auto)",
+      "where runs execute: local, docker (containers of Docker or Podman), kubernetes (pods of a cluster), or auto: local, or docker where local cannot work (OUTRIDER_SANDBOX, default auto)",
     )
     .option(
       "--docker-host <address>",
@@ -27,6 +33,26 @@ export function addSandboxOptions(command: Command): Command {
     .option(
       "--docker-system-image <image>",
       "image with bash, git, tar and gzip, for sandboxes without an image; default: made from this machine's programs (OUTRIDER_DOCKER_SYSTEM_IMAGE)",
+    )
+    .option(
+      "--kubernetes-system-image <image>",
+      "image of the worker, which nodes pull for each pod; required for kubernetes (OUTRIDER_KUBERNETES_SYSTEM_IMAGE)",
+    )
+    .option(
+      "--kubernetes-namespace <name>",
+      "namespace of the pods; default: that of the worker's own pod, of the context, or default (OUTRIDER_KUBERNETES_NAMESPACE)",
+    )
+    .option(
+      "--kubernetes-pod <file>",
+      "YAML or JSON file with settings of all pods, such as runtimeClassName, nodeSelector and tolerations (OUTRIDER_KUBERNETES_POD)",
+    )
+    .option(
+      "--kubernetes-kubeconfig <file>",
+      "how to reach the cluster; default: KUBECONFIG, the service account of the worker's own pod, or ~/.kube/config (OUTRIDER_KUBERNETES_KUBECONFIG)",
+    )
+    .option(
+      "--kubernetes-context <name>",
+      "context of the kubeconfig file; default: its current one (OUTRIDER_KUBERNETES_CONTEXT)",
     );
 }
 
@@ -35,6 +61,11 @@ const variables = {
   dockerHost: "OUTRIDER_DOCKER_HOST",
   dockerRuntime: "OUTRIDER_DOCKER_RUNTIME",
   dockerSystemImage: "OUTRIDER_DOCKER_SYSTEM_IMAGE",
+  kubernetesNamespace: "OUTRIDER_KUBERNETES_NAMESPACE",
+  kubernetesSystemImage: "OUTRIDER_KUBERNETES_SYSTEM_IMAGE",
+  kubernetesPod: "OUTRIDER_KUBERNETES_POD",
+  kubernetesKubeconfig: "OUTRIDER_KUBERNETES_KUBECONFIG",
+  kubernetesContext: "OUTRIDER_KUBERNETES_CONTEXT",
 } as const;
 
 /** Returns the variables that pass these options on to another process. */
@@ -57,5 +88,21 @@ export function readDockerSettings(flags: SandboxFlags, environment: NodeJS.Proc
     },
     runtime: values.OUTRIDER_DOCKER_RUNTIME || undefined,
     systemImage: values.OUTRIDER_DOCKER_SYSTEM_IMAGE || undefined,
+  };
+}
+
+/** Returns how the worker reaches a cluster. Options take precedence over variables. */
+export function readKubernetesSettings(
+  flags: SandboxFlags,
+  environment: NodeJS.ProcessEnv,
+): KubernetesSettings {
+  const values = { ...environment, ...sandboxVariables(flags) };
+  const podFile = values.OUTRIDER_KUBERNETES_POD;
+  return {
+    namespace: values.OUTRIDER_KUBERNETES_NAMESPACE || undefined,
+    systemImage: values.OUTRIDER_KUBERNETES_SYSTEM_IMAGE || undefined,
+    podFile: podFile ? resolve(podFile) : undefined,
+    kubeconfig: values.OUTRIDER_KUBERNETES_KUBECONFIG || values.KUBECONFIG || undefined,
+    context: values.OUTRIDER_KUBERNETES_CONTEXT || undefined,
   };
 }

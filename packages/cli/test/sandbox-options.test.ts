@@ -1,6 +1,11 @@
 import { Command } from "commander";
 import { expect, test } from "vitest";
-import { addSandboxOptions, readDockerSettings, sandboxVariables } from "../src/sandbox-options.ts";
+import {
+  addSandboxOptions,
+  readDockerSettings,
+  readKubernetesSettings,
+  sandboxVariables,
+} from "../src/sandbox-options.ts";
 
 function parse(args: string[]) {
   return addSandboxOptions(new Command("worker")).parse(args, { from: "user" }).opts();
@@ -41,5 +46,38 @@ test("the options of `serve` reach its workers as variables", () => {
   expect(sandboxVariables(flags)).toEqual({
     OUTRIDER_SANDBOX: "docker",
     OUTRIDER_DOCKER_SYSTEM_IMAGE: "tools:1",
+  });
+});
+
+test("a cluster is described by options, by variables, or by the KUBECONFIG of kubectl", () => {
+  const flags = parse(["--kubernetes-pod", "/etc/pod.yaml", "--kubernetes-namespace", "sandboxes"]);
+  const variables = {
+    KUBECONFIG: "/home/me/config",
+    OUTRIDER_KUBERNETES_NAMESPACE: "others",
+    OUTRIDER_KUBERNETES_SYSTEM_IMAGE: "worker:1",
+    OUTRIDER_KUBERNETES_CONTEXT: "",
+  };
+  expect(readKubernetesSettings(flags, variables)).toEqual({
+    namespace: "sandboxes",
+    systemImage: "worker:1",
+    podFile: "/etc/pod.yaml",
+    kubeconfig: "/home/me/config",
+    context: undefined,
+  });
+  const own = { ...variables, OUTRIDER_KUBERNETES_KUBECONFIG: "/etc/cluster.yaml" };
+  expect(readKubernetesSettings({}, own)).toMatchObject({
+    namespace: "others",
+    kubeconfig: "/etc/cluster.yaml",
+  });
+  const all = ["system-image", "namespace", "pod", "kubeconfig", "context"].flatMap((name) => [
+    `--kubernetes-${name}`,
+    name,
+  ]);
+  expect(sandboxVariables(parse(all))).toEqual({
+    OUTRIDER_KUBERNETES_SYSTEM_IMAGE: "system-image",
+    OUTRIDER_KUBERNETES_NAMESPACE: "namespace",
+    OUTRIDER_KUBERNETES_POD: "pod",
+    OUTRIDER_KUBERNETES_KUBECONFIG: "kubeconfig",
+    OUTRIDER_KUBERNETES_CONTEXT: "context",
   });
 });

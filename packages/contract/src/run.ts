@@ -300,7 +300,7 @@ export const RunReceipt = z
         .meta({ description: "The hosts that the presets in `allow` stood for on the worker." }),
     }),
     sandbox: z
-      .object({ kind: z.string().meta({ description: "Such as `local` or `docker`." }) })
+      .object({ kind: z.string().meta({ description: "Such as `local`, `docker` or `kubernetes`." }) })
       .extend(SandboxEngine.partial().shape)
       .optional()
       .meta({

@@ -2,12 +2,12 @@ import { z } from "zod";
 import { text } from "./text.ts";
 
 /** The kinds of sandboxes that runs and environments can ask for. */
-export const sandboxKinds = ["local", "docker"] as const;
+export const sandboxKinds = ["local", "docker", "kubernetes"] as const;
 
 export const SandboxKind = z.enum(sandboxKinds).meta({
   id: "SandboxKind",
   description:
-    "Where sandboxes run. `local`: as processes of the worker's machine. `docker`: as containers of a Docker or Podman engine.",
+    "Where sandboxes run. `local`: as processes of the worker's machine. `docker`: as containers of a Docker or Podman engine. `kubernetes`: as pods of a Kubernetes cluster.",
 });
 export type SandboxKind = z.infer<typeof SandboxKind>;
 
@@ -17,14 +17,14 @@ export const DEFAULT_SANDBOX = "local";
 /** The engine of a worker's sandboxes. */
 export const SandboxEngine = z
   .object({
-    engine: text({ max: 64 }).meta({ description: "`docker` or `podman`." }),
+    engine: text({ max: 64 }).meta({ description: "`docker`, `podman` or `kubernetes`." }),
     engine_version: text({ max: 64 }),
     runtime: text({ max: 128 }).optional().meta({
       description:
-        "What the engine starts containers with, such as `runc` or `runsc`. Absent if it is not known.",
+        "What the engine starts containers with, such as `runc` or `runsc`. For pods, their RuntimeClass. Absent if it is not known.",
     }),
   })
-  .meta({ id: "SandboxEngine", description: "The engine that runs sandboxes as containers." });
+  .meta({ id: "SandboxEngine", description: "The engine or cluster that runs sandboxes as containers." });
 export type SandboxEngine = z.infer<typeof SandboxEngine>;
 
 /** Whether a worker enforces a control, such as `memory` or `network`. */

@@ -30,6 +30,7 @@ import { WarmSandboxes } from "./run/warm-sandboxes.ts";
 import { FileRequestReader } from "./run-files/file-request-reader.ts";
 import { openChosenProvider, type SandboxChoice } from "./sandboxes/choose-provider.ts";
 import type { DockerSettings } from "./sandboxes/docker-settings.ts";
+import type { KubernetesSettings } from "./sandboxes/kubernetes-settings.ts";
 import type { ProviderOptions } from "./sandboxes/open-provider.ts";
 import { connectToServer, type ServerClient } from "./server-client/server-client.ts";
 import { runShell } from "./shells/shell.ts";
@@ -57,6 +58,8 @@ export interface WorkerOptions extends NetworkSettings {
   sandbox?: SandboxChoice;
   /** The engine for sandboxes of the kind `docker`. */
   docker?: DockerSettings;
+  /** The cluster for sandboxes of the kind `kubernetes`. */
+  kubernetes?: KubernetesSettings;
   /** Files and folders of this machine that local sandboxes see. */
   mounts?: NonNullable<ProviderOptions["mounts"]>;
   /** How long a draining worker lets its runs continue before it returns them to the server. */
@@ -141,6 +144,7 @@ export async function openWorkerRuntime(
   const onOpenFailed = () => errorCounts.add("sandbox");
   const provider = await openChosenProvider(options.sandbox ?? "local", {
     ...(options.docker ? { docker: options.docker } : {}),
+    ...(options.kubernetes ? { kubernetes: options.kubernetes } : {}),
     ...{ exceptions, upstream, maxLayerBytes: cacheBytes, mounts, onOpenFailed, log },
     root: join(folder, "sandboxes"),
     ...(options.mainFolder ? { mainRoot: join(options.mainFolder, "sandboxes") } : {}),

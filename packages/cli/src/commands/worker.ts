@@ -11,7 +11,12 @@ import { Supervisor } from "@outrider/worker/supervisor/supervisor";
 import { Command } from "commander";
 import { parseLabels } from "../input/labels.ts";
 import { collect } from "../input/pairs.ts";
-import { addSandboxOptions, readDockerSettings, type SandboxFlags } from "../sandbox-options.ts";
+import {
+  addSandboxOptions,
+  readDockerSettings,
+  readKubernetesSettings,
+  type SandboxFlags,
+} from "../sandbox-options.ts";
 import { toolEnvironment } from "../tool-environment.ts";
 import { version } from "../version.ts";
 import { openWorkerLog } from "../worker-log.ts";
@@ -157,6 +162,7 @@ export const workerCommand = addSandboxOptions(command)
         folder: resolve(dataDir),
         sandbox,
         docker: readDockerSettings(flags, process.env),
+        kubernetes: readKubernetesSettings(flags, process.env),
         drainMs: positiveInteger("--drain-seconds", drainSeconds) * 1_000,
         allowedAddresses: flags.allowAddresses,
         ...network,

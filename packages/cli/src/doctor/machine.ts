@@ -11,7 +11,8 @@ import {
 import type { Capability } from "@outrider/worker/sandboxes/limits";
 import type { SandboxKind } from "@outrider/worker/sandboxes/open-provider";
 import type { ImageSource, SandboxProvider } from "@outrider/worker/sandboxes/sandbox";
-import { readDockerSettings } from "../sandbox-options.ts";
+import { readDockerSettings, readKubernetesSettings } from "../sandbox-options.ts";
+import { clusterFindings } from "./cluster.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 
 /** Checks that this machine has everything that a worker needs. */
@@ -53,8 +54,8 @@ interface TriedProvider {
 }
 
 /**
- * Checks each kind of sandbox. Only the kind that a worker with these settings uses can fail the check; the other one is
- * reported so that operators know what else they can choose.
+ * Checks each kind of sandbox. Only the kind that a worker with these settings uses can fail the check; the others are
+ * reported so that operators know what else they can choose. A cluster is only tried if the settings name it.
  */
 async function checkSandboxes(): Promise<Finding[]> {
   let choice: SandboxChoice;
@@ -65,12 +66,19 @@ async function checkSandboxes(): Promise<Finding[]> {
   }
   const local = await tryProvider("local");
   const docker = await tryProvider("docker");
+  const { systemImage } = readKubernetesSettings({}, process.env);
+  const isClusterSet = choice === "kubernetes" || systemImage !== undefined;
+  const kubernetes = isClusterSet ? [await tryProvider("kubernetes")] : [];
   const isDockerUsed =
     choice === "docker" || (choice === "auto" && local.problem !== undefined && docker.problem === undefined);
-  const [used, other] = isDockerUsed ? [docker, local] : [local, docker];
-  const isEitherPossible = choice === "auto" && other.problem !== undefined;
-  const remedy = [used.problem, ...(isEitherPossible ? [other.problem] : [])].join(" ");
+  const all = [...(isDockerUsed ? [docker, local] : [local, docker]), ...kubernetes];
+  const used = all.find(({ kind }) => kind === choice) ?? (all[0] as TriedProvider);
+  const others = all.filter((tried) => tried !== used);
+  // With `auto`, either of the first two can be made to work.
+  const either = choice === "auto" && used.problem !== undefined ? others.slice(0, 1) : [];
+  const remedy = [used, ...either].map(({ problem }) => problem).join(" ");
   return [
+    ...(used.kind === "kubernetes" ? await clusterFindings(readKubernetesSettings({}, process.env)) : []),
     used.problem === undefined
       ? ok("sandbox", `works: ${used.title}`)
       : fail("sandbox", "failed to start", remedy),
@@ -80,12 +88,12 @@ async function checkSandboxes(): Promise<Finding[]> {
         : warn(name, `not enforced: ${capability.reason}`, requirementsOf(used.kind)),
     ),
     ...imageFindings(used.images),
-    ...(used.problem !== undefined && isEitherPossible ? [] : [ok(other.kind, describeOther(other))]),
+    ...others.filter((other) => !either.includes(other)).map((other) => ok(other.kind, describeOther(other))),
   ];
 }
 
 const requirementsOf = (kind: SandboxKind) =>
-  `see ${kind === "docker" ? "docs/docker.md" : "docs/running.md"} for the requirements`;
+  `see docs/${kind === "local" ? "running" : kind}.md for the requirements`;
 
 function describeOther({ problem, title, controls }: TriedProvider): string {
   if (problem !== undefined) return `not available, and not used by these settings. ${problem}`;
@@ -104,7 +112,8 @@ async function tryProvider(kind: SandboxKind): Promise<TriedProvider> {
   chmodSync(root, 0o711);
   try {
     const docker = readDockerSettings({}, process.env);
-    const provider = await openChosenProvider(kind, { docker, root, log: silentLog });
+    const kubernetes = readKubernetesSettings({}, process.env);
+    const provider = await openChosenProvider(kind, { docker, kubernetes, root, log: silentLog });
     const tried: TriedProvider = {
       kind,
       title: describeProvider(provider),

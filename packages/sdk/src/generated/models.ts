@@ -1980,12 +1980,12 @@ export interface RunReceipt {
   };
   /** The kind of sandbox, and the engine that ran it. Absent without a sandbox, and if an older worker executed the run. */
   sandbox?: {
-    /** Such as `local` or `docker`. */
+    /** Such as `local`, `docker` or `kubernetes`. */
     kind: string;
-    /** `docker` or `podman`. */
+    /** `docker`, `podman` or `kubernetes`. */
     engine?: string;
     engine_version?: string;
-    /** What the engine starts containers with, such as `runc` or `runsc`. Absent if it is not known. */
+    /** What the engine starts containers with, such as `runc` or `runsc`. For pods, their RuntimeClass. Absent if it is not known. */
     runtime?: string;
   };
   /** The limits of the sandbox, and whether they were enforced. Absent without a sandbox. */
@@ -2116,17 +2116,17 @@ export interface SandboxControl {
   reason?: string;
 }
 
-/** The engine that runs sandboxes as containers. */
+/** The engine or cluster that runs sandboxes as containers. */
 export interface SandboxEngine {
-  /** `docker` or `podman`. */
+  /** `docker`, `podman` or `kubernetes`. */
   engine: string;
   engine_version: string;
-  /** What the engine starts containers with, such as `runc` or `runsc`. Absent if it is not known. */
+  /** What the engine starts containers with, such as `runc` or `runsc`. For pods, their RuntimeClass. Absent if it is not known. */
   runtime?: string;
 }
 
-/** Where sandboxes run. `local`: as processes of the worker's machine. `docker`: as containers of a Docker or Podman engine. */
-export type SandboxKind = "local" | "docker";
+/** Where sandboxes run. `local`: as processes of the worker's machine. `docker`: as containers of a Docker or Podman engine. `kubernetes`: as pods of a Kubernetes cluster. */
+export type SandboxKind = "local" | "docker" | "kubernetes";
 
 export type Scope = "runs:read" | "runs:write" | "admin";
 

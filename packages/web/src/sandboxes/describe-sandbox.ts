@@ -9,11 +9,18 @@ interface DescribedSandbox {
 }
 
 /** The engines by their own names. */
-const engineNames: Record<string, string> = { docker: "Docker", podman: "Podman" };
+const engineNames: Record<string, string> = { docker: "Docker", podman: "Podman", kubernetes: "Kubernetes" };
 
-/** Describes a kind of sandbox and its engine, such as "Docker, by Podman 5.4.0 with runsc". */
+/** Describes a kind of sandbox and its engine, such as "Docker, by Podman 5.4.0 with runsc" or "Kubernetes v1.34.4". */
 export function describeSandbox({ kind, engine, engine_version, runtime }: DescribedSandbox): string {
-  const name = engine && [engineNames[engine] ?? engine, engine_version].filter(Boolean).join(" ");
-  const text = [sandboxLabel(kind), name && `, by ${name}`, runtime && ` with ${runtime}`];
+  const label = sandboxLabel(kind);
+  const name = engine && (engineNames[engine] ?? engine);
+  const version = engine_version && ` ${engine_version}`;
+  const text = [
+    label,
+    name && name !== label && `, by ${name}`,
+    name && version,
+    runtime && ` with ${runtime}`,
+  ];
   return sanitizeLine(text.filter(Boolean).join(""));
 }

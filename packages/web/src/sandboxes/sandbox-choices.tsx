@@ -17,6 +17,10 @@ const choices: Record<SandboxKind | "", SandboxChoice> = {
     advice:
       "Containers of a Docker or Podman engine, for images that need one, or for a stronger runtime such as gVisor.",
   },
+  kubernetes: {
+    label: "Kubernetes",
+    advice: "Pods of a cluster, for more runs at once than a few machines can execute.",
+  },
 };
 
 export function SandboxOptions() {

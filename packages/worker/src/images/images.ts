@@ -1,6 +1,7 @@
 /**
  * Pulls images from registries without a daemon. This file is the entry to the folder:
  *
+ * - `describeImage` returns the configuration of an image without its layers.
  * - `resolveDigest` returns the digest that a tag has now. It reads no layer.
  * - `pullImage` returns an image whose layers are on this worker, ready to be the lower layers of an overlay. It needs no
  *   registry for a digest that was pulled before (image-records.ts).
@@ -66,6 +67,15 @@ export interface PulledImage {
 export async function resolveDigest(reference: string, options: ResolveOptions): Promise<string> {
   const parsed = parseReference(reference);
   return await withRegistry(parsed, options, (registry) => digestOf(registry, parsed));
+}
+
+/** Returns the configuration of an image, which is verified by the digest in the reference. */
+export async function describeImage(reference: string, options: ResolveOptions): Promise<ImageConfig> {
+  const parsed = parseReference(reference);
+  return await withRegistry(parsed, options, async (registry) => {
+    const digest = await digestOf(registry, parsed);
+    return (await readImage(registry, digest, defaultImageLimits)).config;
+  });
 }
 
 /** Downloads, verifies and unpacks an image. Layers that are already on this worker are used again. */

@@ -47,7 +47,7 @@ import { prepareHarness } from "../harnesses/open-harness.ts";
 import { PublishingSession } from "../publishing/publishing-session.ts";
 import { Redactor } from "../redaction/redact.ts";
 import type { Enforced } from "../sandboxes/limits.ts";
-import type { Sandbox, SandboxProvider } from "../sandboxes/sandbox.ts";
+import { type Sandbox, SandboxLostError, type SandboxProvider } from "../sandboxes/sandbox.ts";
 import { LeaseLostError, type ServerClient } from "../server-client/server-client.ts";
 import type { ErrorCounts } from "../stats.ts";
 import { AgentToolSpans } from "../telemetry/agent-tool-spans.ts";
@@ -202,6 +202,7 @@ export class Execution {
     try {
       await this.#work();
     } catch (error) {
+      if (error instanceof SandboxLostError && error.isRecoverable) this.lease.markLost(error.message);
       if (error instanceof LeaseLostError || this.lease.signal.aborted) return;
       await this.#fail(error);
       throw error;

@@ -1,6 +1,7 @@
 import { Failure } from "@outrider/agent/failure";
 import type { Snapshot, TurnOutcome } from "@outrider/contract/worker";
 import { type FreeSpace, isOutOfSpace } from "../free-space.ts";
+import { SandboxLostError } from "../sandboxes/sandbox.ts";
 import type { RunWorkspace } from "../workspace/workspace.ts";
 import { failedOutcome } from "./failed-outcome.ts";
 import type { Lease } from "./lease.ts";
@@ -16,6 +17,8 @@ interface SnapshotsOptions {
   /** The snapshot that the run starts from. */
   initial: Snapshot | undefined;
 }
+
+const lostOutcome = ({ message }: SandboxLostError) => failedOutcome(new Failure("sandbox_lost", message));
 
 /** Stores snapshots of a run's files. Each one corresponds to a position (`seq`) in the run's event log. */
 export class Snapshots {
@@ -47,7 +50,7 @@ export class Snapshots {
 
   /**
    * Like `take`, but waits for disk space. If the files cannot be stored, the turn fails regardless of its planned
-   * outcome.
+   * outcome. A turn that has failed already keeps its own reason if the sandbox is lost.
    */
   async takeFinal(outcome: TurnOutcome): Promise<{ outcome: TurnOutcome; snapshot?: Snapshot }> {
     const { freeSpace, lease } = this.#options;
@@ -55,6 +58,8 @@ export class Snapshots {
       const snapshot = await freeSpace.retryWhileFull(() => this.take(), lease.signal);
       return { outcome, ...(snapshot ? { snapshot } : {}) };
     } catch (error) {
+      if (error instanceof SandboxLostError && !error.isRecoverable)
+        return { outcome: outcome.type === "failed" ? outcome : lostOutcome(error) };
       if (!(error instanceof Failure)) throw error;
       return { outcome: failedOutcome(error) };
     }

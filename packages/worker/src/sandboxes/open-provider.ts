@@ -1,11 +1,14 @@
 import { type SandboxKind, sandboxKinds } from "@outrider/contract/sandbox-kind";
 import type { DockerSettings } from "./docker-settings.ts";
+import type { KubernetesSettings } from "./kubernetes-settings.ts";
 import type { LocalProviderOptions } from "./local/local-provider.ts";
 import type { SandboxProvider } from "./sandbox.ts";
 
 export interface ProviderOptions extends LocalProviderOptions {
   /** Set for sandboxes of the kind `docker`. */
   docker?: DockerSettings;
+  /** Set for sandboxes of the kind `kubernetes`. */
+  kubernetes?: KubernetesSettings;
   /** The root of the worker's main process, if this one executes an isolated run. */
   mainRoot?: string;
   /** Whether other processes of the worker execute isolated runs. */
@@ -18,6 +21,8 @@ export { type SandboxKind, sandboxKinds };
 const openers: Record<SandboxKind, (options: ProviderOptions) => Promise<SandboxProvider>> = {
   local: async (options) => (await import("./local/local-provider.ts")).openLocalProvider(options),
   docker: async (options) => (await import("./docker/docker-provider.ts")).openDockerProvider(options),
+  kubernetes: async (options) =>
+    (await import("./kubernetes/kubernetes-provider.ts")).openKubernetesProvider(options),
 };
 
 export async function openProvider(kind: SandboxKind, options: ProviderOptions): Promise<SandboxProvider> {

@@ -101,7 +101,7 @@ export interface ProcessSandboxOptions {
   /** Pauses all processes, if `enforced.freeze` says so. Default: init stops them. */
   freezer?: Freezer;
   /** As in `Sandbox`. */
-  readSystemChanges?: Sandbox["readSystemChanges"];
+  readSystemChanges?: ((run: SpawnScript, options: { signal: AbortSignal }) => Promise<Readable>) | undefined;
   /** Pack and unpack what a base consists of, as an archive. */
   packBase(run: SpawnScript, options: { signal: AbortSignal }): Promise<Spawned>;
   unpackBase(run: SpawnScript, options: { signal: AbortSignal }): Promise<Spawned>;
@@ -118,10 +118,10 @@ export interface ProcessSandboxOptions {
   log: Log;
 }
 
-/** Runs one of the worker's own bash scripts as root. */
+/** Runs one of the worker's own bash scripts as root. `kind`: where it runs. Default: among scripts. */
 export type SpawnScript = (
   script: string | string[],
-  options: { stdin: boolean; signal: AbortSignal },
+  options: { stdin: boolean; signal: AbortSignal; kind?: ProcessKind },
 ) => Promise<Spawned>;
 
 type CommandOptions = Pick<StartOptions, "stdin" | "mergeOutput" | "terminal"> & {
@@ -173,7 +173,9 @@ export class ProcessSandbox implements Sandbox {
       workspaceDiff: workspaceDiffPath,
       ...(hasLayers ? { layers: layerPaths } : {}),
     };
-    this.readSystemChanges = options.readSystemChanges;
+    const { readSystemChanges } = options;
+    if (readSystemChanges)
+      this.readSystemChanges = (readOptions) => readSystemChanges(this.#spawnScript, readOptions);
     this.#options = options;
     this.#processes = options.createProcesses({ assertMayStart: () => this.#assertMayStart() });
     this.#freezer = options.freezer ?? this.#processes;
@@ -381,8 +383,8 @@ export class ProcessSandbox implements Sandbox {
     return await this.#options.unpackBase(this.#spawnScript, options);
   }
 
-  readonly #spawnScript: SpawnScript = async (command, { stdin, signal }) =>
-    await this.#spawn("scripts", { command, stdin, asRoot: true }, signal);
+  readonly #spawnScript: SpawnScript = async (command, { stdin, signal, kind = "scripts" }) =>
+    await this.#spawn(kind, { command, stdin, asRoot: true }, signal);
 
   /** Saves the files as a base that commands cannot reach. The caller must close the sandbox afterwards. */
   async saveFilesTo(target: string): Promise<void> {

@@ -85,6 +85,9 @@ export interface Sandbox {
   /** Returns how often each limit has taken effect. All counts are 0 if limits are not enforced. Never rejects. */
   limitEvents(): Promise<LimitEvents>;
 
+  /** Returns why the sandbox has ended, if something outside of the worker has ended it. Absent if nothing can. */
+  findLoss?(): Promise<SandboxLostError | undefined>;
+
   /**
    * Moves the watchdog's deadline to a `process.hrtime.bigint()` time. A time before the current deadline is ignored.
    * At the deadline every process is killed, even if this worker hangs. Later commands are rejected until the deadline
@@ -381,6 +384,18 @@ export class DeadlinePassedError extends Error {
   override name = "DeadlinePassedError";
   constructor() {
     super("The sandbox's deadline has passed. Extend the deadline before you start another command.");
+  }
+}
+
+/** Thrown when a sandbox cannot start, has ended, or cannot be reached, for a reason outside of the worker. */
+export class SandboxLostError extends Error {
+  override name = "SandboxLostError";
+  /** Whether another attempt of the run can work, with the files that were stored last. */
+  readonly isRecoverable: boolean;
+
+  constructor(message: string, { isRecoverable, ...options }: ErrorOptions & { isRecoverable: boolean }) {
+    super(message, options);
+    this.isRecoverable = isRecoverable;
   }
 }
 

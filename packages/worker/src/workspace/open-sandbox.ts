@@ -26,6 +26,7 @@ import {
   type GitPush,
   type Sandbox,
   SandboxImageError,
+  SandboxLostError,
   type SandboxProvider,
 } from "../sandboxes/sandbox.ts";
 import type { ServerClient } from "../server-client/server-client.ts";
@@ -54,6 +55,8 @@ interface OpenRunSandboxOptions {
   deadline(): bigint;
   /** Called when the sandbox is open, before its files are restored. */
   onOpened(sandbox: Sandbox): void;
+  /** Ends the attempt, so that another one continues the run. */
+  abandon(reason: string): void;
   signal: AbortSignal;
 }
 
@@ -92,6 +95,7 @@ export async function openRunSandbox(options: OpenRunSandboxOptions): Promise<Sa
     for (const setup of setups) await setup(sandbox);
     return sandbox;
   } catch (error) {
+    if (error instanceof SandboxLostError && error.isRecoverable) options.abandon(error.message);
     signal.throwIfAborted();
     const message = `Cannot open the sandbox: ${(error as Error).message}`;
     throw error instanceof Failure ? error : new Failure(errorCodeOf(error), message);

@@ -25,6 +25,7 @@ import {
   DeadlinePassedError,
   type Fingerprint,
   type Sandbox,
+  SandboxLostError,
   type Spawned as SandboxProcess,
   type SpawnOptions as SandboxProcessOptions,
   type SandboxProvider,
@@ -180,8 +181,7 @@ export class RunWorkspace implements Workspace {
       // If the run itself did not cause the kill, the watchdog killed the command just before the lease was renewed, or
       // the command was killed because the watchdog had exited. The next attempt runs the command again.
       const isExpected = result.timedOut || options.signal.aborted || (await recorder.isOutOfMemory());
-      if (result.exitCode === null && !isExpected)
-        this.#options.abandon("The command was killed by a process outside the run.");
+      if (result.exitCode === null && !isExpected) await this.#handleKill(sandbox);
       const stored = await recorder.end();
       return {
         exit_code: result.exitCode,
@@ -335,9 +335,20 @@ export class RunWorkspace implements Workspace {
     return files;
   }
 
-  /** Rethrows an error. Abandons the attempt first if the sandbox's deadline has passed. */
+  /** Called when something outside of the run has killed a command. Another attempt cannot help if the run itself is why. */
+  async #handleKill(sandbox: Sandbox): Promise<void> {
+    const loss = await sandbox.findLoss?.().catch(() => undefined);
+    if (loss && !loss.isRecoverable) throw new Failure("sandbox_lost", loss.message);
+    this.#options.abandon(loss?.message ?? "The command was killed by a process outside the run.");
+  }
+
+  /** Rethrows an error. Abandons the attempt first if the sandbox's deadline has passed or another attempt can help. */
   #rethrow(error: unknown): never {
     if (error instanceof DeadlinePassedError) this.#options.abandon(error.message);
+    if (error instanceof SandboxLostError) {
+      if (!error.isRecoverable) throw new Failure("sandbox_lost", error.message);
+      this.#options.abandon(error.message);
+    }
     throw error;
   }
 
@@ -526,7 +537,12 @@ export class RunWorkspace implements Workspace {
       this.#hasFailedServices = true;
       signal.throwIfAborted();
       drain.throwIfAborted();
-      if (error instanceof Failure || error instanceof DeadlinePassedError) this.#rethrow(error);
+      if (
+        error instanceof Failure ||
+        error instanceof DeadlinePassedError ||
+        error instanceof SandboxLostError
+      )
+        this.#rethrow(error);
       throw new Failure("sandbox_lost", `Cannot run the start commands: ${messageOf(error)}`);
     });
     this.isDirty = true;
@@ -549,6 +565,7 @@ export class RunWorkspace implements Workspace {
     this.#gitForward = pushAdditions && new GatewayForward(gitPort, pushAdditions.onConnection);
     const sandbox = await openRunSandbox({
       ...{ provider, server, assignment, egress, prepared, setups, redactor, deadline, signal },
+      abandon: this.#options.abandon,
       bundles: additions?.bundles ?? [],
       forwards: [this.#gateway, this.#gitForward].filter((forward) => forward !== undefined),
       gitPushes: pushAdditions?.pushes ?? [],

@@ -62,6 +62,8 @@ export interface PlacePod {
   interfaces: string[];
   /** A pod that exceeds its disk limit is evicted, with all files. Its writes do not fail. */
   isEvicted: true;
+  /** Whether commands can kill the process that is the worker's connection, which ends all commands. */
+  hasExposedConnection: boolean;
   /** The names of the sockets on which init waits for the worker. */
   sockets: string[];
 }

@@ -4,9 +4,10 @@ import { join } from "node:path";
 import type Docker from "dockerode";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { Engine } from "../../src/sandboxes/docker/engine/connect.ts";
-import { labelFilters, labelNames, type Owner } from "../../src/sandboxes/docker/labels.ts";
+import { labelFilters, labelNames } from "../../src/sandboxes/docker/labels.ts";
 import { readContainerFile } from "../../src/sandboxes/docker/volumes/archive.ts";
 import { bundleKind, ensureBundleVolume } from "../../src/sandboxes/docker/volumes/bundle-volume.ts";
+import type { Owner } from "../../src/sandboxes/owner.ts";
 import { importEmptyImage, newOwner, openSharedEngine } from "./docker-support.ts";
 import { canRunEngines } from "./test-engine.ts";
 

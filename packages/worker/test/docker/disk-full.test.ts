@@ -7,7 +7,7 @@ import { removeFolder } from "../../src/remove-folder.ts";
 import { openDockerProvider } from "../../src/sandboxes/docker/docker-provider.ts";
 import { openEngine } from "../../src/sandboxes/docker/engine/connect.ts";
 import { readProgress } from "../../src/sandboxes/docker/engine/progress.ts";
-import type { Owner } from "../../src/sandboxes/docker/labels.ts";
+import type { Owner } from "../../src/sandboxes/owner.ts";
 import type { OpenOptions, Sandbox, SandboxProvider } from "../../src/sandboxes/sandbox.ts";
 import { makeImage, push, type RegistryServer, startRegistry } from "../images/registry-server.ts";
 import { systemLayer } from "../images/system-image.ts";

@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { statSync } from "node:fs";
 import { type Engine, openEngine } from "../../src/sandboxes/docker/engine/connect.ts";
-import type { Owner } from "../../src/sandboxes/docker/labels.ts";
 import { importEntries } from "../../src/sandboxes/docker/volumes/system-image.ts";
+import type { Owner } from "../../src/sandboxes/owner.ts";
 import { sharedDocker } from "./shared-docker.ts";
 
 export async function openSharedEngine(): Promise<Engine> {

@@ -3,13 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type Engine, openEngine } from "../../src/sandboxes/docker/engine/connect.ts";
-import { labelFilters, labelNames, type Owner, sandboxLabels } from "../../src/sandboxes/docker/labels.ts";
+import { labelFilters, labelNames, sandboxLabels } from "../../src/sandboxes/docker/labels.ts";
 import {
   listSandboxObjects,
   removeSandboxObjects,
   removeUnusedShared,
 } from "../../src/sandboxes/docker/leftovers.ts";
 import { ensureBundleVolume } from "../../src/sandboxes/docker/volumes/bundle-volume.ts";
+import type { Owner } from "../../src/sandboxes/owner.ts";
 import { importBusybox, importEmptyImage, newOwner, openSharedEngine } from "./docker-support.ts";
 import { canRunEngines, startDocker } from "./test-engine.ts";
 

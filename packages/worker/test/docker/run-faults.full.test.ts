@@ -1,4 +1,6 @@
-import { faults } from "./run-faults/faults.ts";
-import { testRunFaults } from "./run-faults/test-run-faults.ts";
+import { faults } from "../run-faults/faults.ts";
+import { testRunFaults } from "../run-faults/test-run-faults.ts";
+import { startFaultyDocker } from "./faulty-docker.ts";
+import { canRunEngines } from "./test-engine.ts";
 
-testRunFaults(Object.keys(faults) as (keyof typeof faults)[]);
+testRunFaults("containers", { isPossible: canRunEngines, startEngine: startFaultyDocker, faults });

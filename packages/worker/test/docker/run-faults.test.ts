@@ -1,3 +1,11 @@
-import { testRunFaults } from "./run-faults/test-run-faults.ts";
+import { faults } from "../run-faults/faults.ts";
+import { testRunFaults } from "../run-faults/test-run-faults.ts";
+import { startFaultyDocker } from "./faulty-docker.ts";
+import { canRunEngines } from "./test-engine.ts";
 
-testRunFaults(["kill the worker", "kill the engine"]);
+const { "kill the worker": killWorker, "kill the engine": killEngine } = faults;
+
+testRunFaults("containers", {
+  ...{ isPossible: canRunEngines, startEngine: startFaultyDocker },
+  faults: { "kill the worker": killWorker, "kill the engine": killEngine },
+});

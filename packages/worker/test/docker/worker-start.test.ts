@@ -5,14 +5,9 @@ import { Readable } from "node:stream";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { entry } from "../../src/sandboxes/docker/bases/system-layer.ts";
 import { readProgress } from "../../src/sandboxes/docker/engine/progress.ts";
-import {
-  labelFilters,
-  labelNames,
-  type Owner,
-  sandboxLabels,
-  sharedLabels,
-} from "../../src/sandboxes/docker/labels.ts";
+import { labelFilters, labelNames, sandboxLabels, sharedLabels } from "../../src/sandboxes/docker/labels.ts";
 import { ensureSystemImage, systemImageKind } from "../../src/sandboxes/docker/volumes/system-image.ts";
+import type { Owner } from "../../src/sandboxes/owner.ts";
 import { startTestInstallation } from "../installation.ts";
 import { openSharedEngine } from "./docker-support.ts";
 import { sharedDocker } from "./shared-docker.ts";

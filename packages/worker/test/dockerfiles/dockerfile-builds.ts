@@ -9,10 +9,15 @@ import { systemLayer } from "../images/system-image.ts";
 import { outputOf, startTestInstallation, type TestInstallation } from "../installation.ts";
 import { makeFolder, Origin } from "../repositories/git-server.ts";
 
-/** Environments from a Dockerfile, end to end, with workers of one kind. `getSandbox` returns their options. */
+type SandboxOptions = Pick<WorkerOptions, "sandbox" | "docker" | "kubernetes">;
+
+/**
+ * Environments from a Dockerfile, end to end, with workers of one kind. `getSandbox` returns their options. `registry`: the
+ * address of the registry from which they pull.
+ */
 export function testDockerfileBuilds(
   kind: string,
-  getSandbox: () => Promise<Pick<WorkerOptions, "sandbox" | "docker">>,
+  getSandbox: (registry: string) => Promise<SandboxOptions>,
 ): void {
   // Only a worker that is root can use images, and only root can start an engine for tests.
   describe.runIf(process.getuid?.() === 0)(`an environment with a Dockerfile (${kind})`, () =>
@@ -20,7 +25,7 @@ export function testDockerfileBuilds(
   );
 }
 
-function defineTests(getSandbox: () => Promise<Pick<WorkerOptions, "sandbox" | "docker">>): void {
+function defineTests(getSandbox: (registry: string) => Promise<SandboxOptions>): void {
   let installation: TestInstallation;
   let worker: Worker;
   let registry: RegistryServer;
@@ -30,7 +35,7 @@ function defineTests(getSandbox: () => Promise<Pick<WorkerOptions, "sandbox" | "
   let toolReference: string;
   const settings = async () => ({
     ...{ repositoryPaths: [temporary.folder], allowedAddresses: "127.0.0.1" },
-    ...(await getSandbox()),
+    ...(await getSandbox(registry.host)),
   });
 
   beforeAll(async () => {

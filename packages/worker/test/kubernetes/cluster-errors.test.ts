@@ -24,6 +24,11 @@ test.each([
     "rejected",
     'The cluster refused to create pods: pods "x" is forbidden: violates PodSecurity',
   ],
+  [
+    response(404, 'namespaces "agents" not found'),
+    "configuration",
+    "The cluster has no namespace agents. Create",
+  ],
   [response(404, "pods not found"), "not_found", "does not have this object"],
   [response(409, "exists"), "conflict", "refused to create pods: exists."],
   [response(503, "etcdserver: timeout"), "unreachable", "failed to create pods: etcdserver: timeout."],

@@ -1,4 +1,5 @@
 /** Writes the configuration of a test cluster with one node, and a script for each program that run-cluster.sh starts. */
+import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { kubeconfigOf, makeCertificates } from "./cluster-certificates.ts";
@@ -17,6 +18,8 @@ export interface ClusterFiles {
   /** Finds a program of .tools/engines. */
   findProgram: (name: string) => string;
   networkPlugins: string;
+  /** A folder of this machine that is mounted into every container. */
+  sharedFolder?: { source: string; target: string } | undefined;
 }
 
 /** Returns the kubeconfig of the cluster's admin for the address under which tests reach the API server. */
@@ -32,6 +35,7 @@ export async function writeClusterFiles(files: ClusterFiles, address: string): P
   write("controllers.kubeconfig", kubeconfigOf(certificates, apiServer, tokens.admin));
   write("kubelet.kubeconfig", kubeconfigOf(certificates, apiServer, tokens.node));
   write("containerd.toml", containerdConfig(files));
+  write("container.json", describeContainers(files));
   write("kubelet.json", kubeletConfig(folder));
   write("network/10-pods.conflist", networkConfig(folder));
   for (const [name, command] of Object.entries(programsOf(files)))
@@ -57,11 +61,22 @@ ${cri}]
     conf_dir = "${folder}/network"
   ${cri}.containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
+    base_runtime_spec = "${folder}/container.json"
     ${cri}.containerd.runtimes.runc.options]
       BinaryName = "${findProgram("runc")}"
 [plugins."io.containerd.internal.v1.opt"]
   path = "${folder}/data/containerd-opt"
 `;
+}
+
+/** What containers have before containerd adds what pods ask for. */
+function describeContainers({ findProgram, sharedFolder }: ClusterFiles): object {
+  const spec = JSON.parse(execFileSync(findProgram("ctr"), ["oci", "spec"], { encoding: "utf8" }));
+  if (sharedFolder) {
+    const { source, target } = sharedFolder;
+    spec.mounts.push({ destination: target, type: "bind", source, options: ["rbind", "rw"] });
+  }
+  return spec;
 }
 
 function networkConfig(folder: string): object {
@@ -113,6 +128,10 @@ function programsOf({ folder, programs, findProgram }: ClusterFiles): Record<str
     ],
     dns: [
       ...[process.execPath, join(import.meta.dirname, "cluster-dns.ts"), nodeIp],
+      join(folder, "controllers.kubeconfig"),
+    ],
+    policies: [
+      ...[process.execPath, join(import.meta.dirname, "cluster-policies.ts")],
       join(folder, "controllers.kubeconfig"),
     ],
     containerd: [findProgram("containerd"), `--config=${folder}/containerd.toml`],

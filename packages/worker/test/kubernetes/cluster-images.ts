@@ -3,9 +3,9 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type ArchiveEntry, describeFile } from "../../src/sandboxes/docker/volumes/archive.ts";
 import { listSystemImageEntries } from "../../src/sandboxes/docker/volumes/system-image.ts";
-import { nativeProgram, programsPath } from "../../src/sandboxes/files/programs.ts";
+import { type ArchiveEntry, describeFile } from "../../src/sandboxes/files/pack-files.ts";
+import { nativeProgram, programNames, programsPath } from "../../src/sandboxes/files/programs.ts";
 import { sandboxPaths } from "../../src/sandboxes/paths.ts";
 import { type ArchivedImage, writeImageArchive } from "./image-archive.ts";
 import type { TestCluster } from "./test-cluster.ts";
@@ -42,14 +42,13 @@ export async function importBusybox(cluster: TestCluster): Promise<string> {
  * usual folder. Returns its name.
  */
 export async function importSystemImage(cluster: TestCluster): Promise<string> {
-  const names = ["outrider-init", "sandbox-files", "sandbox-copy", "snapshot-files", "workspace-diff"];
   const { rgPath } = await import("@vscode/ripgrep");
   const folders = programsPath.slice(1).split("/");
   const paths = folders.map((_, index) => folders.slice(0, index + 1).join("/"));
   const system = (await listSystemImageEntries()).filter(({ path }) => !paths.includes(path));
   const entries = [
     ...[...system, ...paths.map((path) => folder(path))],
-    ...names.map((name) => program(nativeProgram(name), `${paths.at(-1)}/${name}`)),
+    ...programNames.map((name) => program(nativeProgram(name), `${paths.at(-1)}/${name}`)),
     program(rgPath, `${paths.at(-1)}/rg`),
   ];
   const config = {

@@ -8,7 +8,7 @@ import { testLimits } from "../conformance/limits.ts";
 import { testNetwork } from "../conformance/network.ts";
 import { testProcesses } from "../conformance/processes.ts";
 import { testSnapshots } from "../conformance/snapshots.ts";
-import { kubernetesPlaces } from "./kubernetes-places.ts";
+import { kubernetesPlace } from "./kubernetes-places.ts";
 import { stopSharedCluster } from "./shared-cluster.ts";
 
 afterAll(stopSharedCluster);
@@ -16,4 +16,4 @@ afterAll(stopSharedCluster);
 const topics = [testCommands, testFiles, testProcesses, testLifecycle, testSnapshots];
 const enforcementTopics = [testIsolation, testLimits, testNetwork];
 
-for (const place of kubernetesPlaces) for (const test of [...topics, ...enforcementTopics]) test(place);
+for (const test of [...topics, ...enforcementTopics]) test(kubernetesPlace);

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream, rmSync, statSync } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { architectureOf } from "../../src/images/manifest.ts";
-import { type ArchiveEntry, packEntries } from "../../src/sandboxes/docker/volumes/archive.ts";
+import { type ArchiveEntry, packEntries } from "../../src/sandboxes/files/pack-files.ts";
 
 export interface ArchivedImage {
   /** With a registry and a tag, such as `outrider.test/pause:1`. */

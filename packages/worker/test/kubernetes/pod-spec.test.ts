@@ -1,11 +1,13 @@
 import type { V1Container } from "@kubernetes/client-node";
 import { describe, expect, test } from "vitest";
+import { describePullSecret } from "../../src/sandboxes/kubernetes/images/pull-secret.ts";
 import { sandboxMetadata } from "../../src/sandboxes/kubernetes/labels.ts";
 import { describePod, type PodPlan } from "../../src/sandboxes/kubernetes/pods/pod-spec.ts";
 
 const owner = { installation: "acme", worker: "worker-1" };
 const plan: PodPlan = {
   metadata: sandboxMetadata(owner, { sandbox: "run-1", label: { run_id: "run-1" } }),
+  ...{ home: "/home/sandbox", fillsHome: true },
   ...{ systemImage: "outrider-worker:1", image: undefined, bundles: [], hosts: undefined, maxSeconds: 600 },
   ...{ limits: { memory_mb: 4096, disk_mb: 1024 }, requested: {}, options: {} },
   initArguments: (kind) => ["pod", kind, "secret", "1000"],
@@ -107,4 +109,44 @@ test("names pods and labels so that the cluster accepts them", () => {
   for (const value of Object.values(labels))
     expect(value).toMatch(/^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/);
   expect(annotations).toMatchObject({ "outrider.dev/sandbox-id": sandbox });
+});
+
+test("mounts the home where the user of the image has it, and fills it with the image's files", () => {
+  const image = "registry.example.com/acme/app@sha256:1";
+  const { initContainers = [], containers } = specOf({ image, home: "/root" });
+  expect(containers.map(({ volumeMounts = [] }) => volumeMounts.find(({ name }) => name === "home"))).toEqual(
+    [
+      { name: "home", mountPath: "/root" },
+      { name: "home", mountPath: "/home/sandbox" },
+    ],
+  );
+  expect(initContainers.map(({ name, command }) => [name, command])).toEqual([
+    ["install", expect.anything()],
+    ["home", ["/opt/outrider/bin/system-changes", "fill", "/root", "/.outrider/home"]],
+  ]);
+  expect(initContainers[1]).toMatchObject({ image });
+  const withoutHome = specOf({ image, home: undefined });
+  expect(withoutHome.containers[0]?.volumeMounts?.map(({ name }) => name)).not.toContain("home");
+  for (const spec of [withoutHome, specOf({ image, fillsHome: false })])
+    expect(spec.initContainers?.map(({ name }) => name)).toEqual(["install"]);
+});
+
+test("names the secret of the operator and the one of the pod for pulls", () => {
+  const pullCredentials = { registry: "docker.io", username: "me", password: "pass-1234" };
+  const options = { imagePullSecrets: [{ name: "operator" }] };
+  const pod = describePod({ ...plan, image: "docker.io/acme/app@sha256:1", options, pullCredentials });
+  expect(pod.spec?.imagePullSecrets).toEqual([{ name: "operator" }, { name: plan.metadata.name }]);
+  expect(JSON.stringify(pod)).not.toContain(pullCredentials.password);
+  const created = { ...pod, metadata: { ...pod.metadata, uid: "uid-1" } };
+  const secret = describePullSecret(created, pullCredentials);
+  expect(secret.metadata).toMatchObject({
+    name: plan.metadata.name,
+    ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: plan.metadata.name, uid: "uid-1" }],
+  });
+  expect(JSON.parse(secret.stringData?.[".dockerconfigjson"] ?? "")).toEqual({
+    auths: {
+      "https://index.docker.io/v1/": { username: "me", password: "pass-1234", auth: "bWU6cGFzcy0xMjM0" },
+    },
+  });
+  expect(describePod({ ...plan, options }).spec?.imagePullSecrets).toEqual([{ name: "operator" }]);
 });

@@ -1,6 +1,6 @@
 import type { V1ContainerStatus, V1Pod, V1PodStatus } from "@kubernetes/client-node";
 import { describe, expect, test } from "vitest";
-import { readPodState } from "../../src/sandboxes/kubernetes/pods/pod-state.ts";
+import { readPodState, readRestarts } from "../../src/sandboxes/kubernetes/pods/pod-state.ts";
 
 const status = (name: string, more: Partial<V1ContainerStatus>): V1ContainerStatus => ({
   ...{ name, image: "acme/app:1", imageID: "", ready: false, restartCount: 0, ...more },
@@ -76,17 +76,22 @@ describe("a pod", () => {
     [undefined, "pod_ended", "Somebody removed the pod"],
     [
       waiting("CreateContainerError", "no such file"),
-      "pod_ended",
+      "cannot_start",
       "cannot start: no such file. Correct the image",
     ],
     [terminated("OOMKilled"), "out_of_memory", "Raise `limits.memory_mb`"],
-    [terminated("Error", 1), "pod_ended", "ends again and again"],
+    [terminated("Error", 1), "cannot_start", "ends again and again"],
     [
-      pod({ phase: "Failed", reason: "Evicted", message: "disk" }),
+      pod({ phase: "Failed", reason: "Evicted", message: "disk exceeds the limit" }),
       "evicted",
-      "The node evicted the pod of the sandbox: disk.",
+      "The node evicted the pod of the sandbox: disk exceeds the limit.",
     ],
-    [pod({ conditions }), "evicted", "removed the pod of the sandbox from its node: draining."],
+    [
+      pod({ phase: "Failed", reason: "Evicted", message: "The node was low on resource: memory." }),
+      "pod_ended",
+      "because it lacked resources itself: The node was low on resource: memory.",
+    ],
+    [pod({ conditions }), "pod_ended", "removed the pod of the sandbox from its node: draining."],
     [pod({ phase: "Failed", reason: "NodeLost" }), "pod_ended", "The node of the sandbox was lost"],
     [pod({ phase: "Failed", reason: "DeadlineExceeded" }), "pod_ended", "longest time"],
     [{ ...pod({}), metadata: { deletionTimestamp: new Date() } }, "pod_ended", "is being removed"],
@@ -95,4 +100,20 @@ describe("a pod", () => {
     expect(errorOf(ended)).toMatchObject({ phase: "ended", code, message: expect.stringContaining(text) });
     expect(errorOf(ended).message).toMatch(/\.$/);
   });
+});
+
+test("a container that has started again is known to have run out of memory", () => {
+  const restarted = (reason: string) =>
+    pod({
+      containerStatuses: [
+        status("commands", {
+          ...{ restartCount: 1, state: { running: {} } },
+          lastState: { terminated: { reason, exitCode: 137 } },
+        }),
+        status("scripts", { state: { running: {} } }),
+      ],
+    });
+  expect(readRestarts(restarted("OOMKilled"), "commands")).toEqual({ count: 1, isOutOfMemory: true });
+  expect(readRestarts(restarted("OOMKilled"), "scripts")).toEqual({ count: 0, isOutOfMemory: false });
+  expect(readRestarts(restarted("Error"), "commands")).toEqual({ count: 1, isOutOfMemory: false });
 });

@@ -21,6 +21,15 @@ export async function stopSharedCluster(): Promise<void> {
   await cluster?.stop();
 }
 
+const exposed = new Set<string>();
+
+/** Makes a registry of this machine reachable for the node. `host`: its address and port. */
+export async function expose(cluster: TestCluster, host: string): Promise<void> {
+  if (exposed.has(host)) return;
+  exposed.add(host);
+  await cluster.exposePort(Number(host.split(":")[1]));
+}
+
 async function start(): Promise<SharedCluster> {
   const cluster = await startCluster();
   const systemImage = await importSystemImage(cluster);

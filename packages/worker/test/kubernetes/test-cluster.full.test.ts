@@ -66,6 +66,47 @@ describe.skipIf(!canRunClusters)("a cluster for tests", () => {
     await cluster.kubectl(["delete", "service", "web"]);
   });
 
+  it("enforces network policies", async () => {
+    const image = await importBusybox(cluster);
+    const policy = (name: string, spec: object) =>
+      cluster.kubectl(["create", "--filename=-"], {
+        ...{ apiVersion: "networking.k8s.io/v1", kind: "NetworkPolicy", metadata: { name }, spec },
+      });
+    const labeled = (name: string) => ({ podSelector: { matchLabels: { name } } });
+    await policy("silent", { ...labeled("silent"), policyTypes: ["Egress"] });
+    const ingress = [{ from: [labeled("friend")], ports: [{ port: 8080 }] }];
+    await policy("closed", { ...labeled("closed"), policyTypes: ["Ingress"], ingress });
+    const names = ["closed", "open", "friend", "silent"];
+    for (const name of names) {
+      const serve = ["sh", "-c", "httpd -f -p 8080 -h /tmp"];
+      await cluster.kubectl(["run", name, `--image=${image}`, `--labels=name=${name}`, "--", ...serve]);
+      await cluster.kubectl(["expose", "pod", name, "--port=80", "--target-port=8080"]);
+    }
+    await cluster.kubectl(["wait", "--for=condition=Ready", "pod", ...names, "--timeout=120s"]);
+    await cluster.enforcePolicies();
+    const addressOf = (name: string) =>
+      cluster.kubectl(["get", "pod", name, "--output=jsonpath={.status.podIP}"]);
+    /** Asks the service and the pod itself. */
+    const reaches = async (from: string, to: string) => {
+      const addresses = [`${to}.default.svc 80`, `${await addressOf(to)} 8080`];
+      const request = (address: string) => `printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 5 ${address}`;
+      const script = addresses.map((address) => `${request(address)} | grep -o HTTP`).join("; ");
+      return (
+        (await cluster.kubectl(["exec", from, "--", "sh", "-c", `${script}; true`])).split("\n").length - 1
+      );
+    };
+    await vi.waitFor(async () => expect(await reaches("open", "friend")).toBe(2), waitOptions);
+    expect(await reaches("friend", "closed")).toBe(2);
+    expect(await reaches("open", "closed")).toBe(0);
+    expect(await reaches("silent", "open")).toBe(0);
+    expect(await reaches("open", "silent")).toBe(2);
+    // This machine is not a pod.
+    const port = await cluster.openService("closed", "default");
+    expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(404);
+    for (const name of names) await remove(name);
+    await cluster.kubectl(["delete", "service", ...names]);
+  });
+
   it("keeps pods while the API server restarts", async () => {
     const image = await importBusybox(cluster);
     await create("kept", { containers: [{ name: "main", image }] });

@@ -2,7 +2,7 @@
  * A real Kubernetes cluster with one node for long tests: a private one that leaves nothing behind, even if the test process is
  * killed. See run-cluster.sh. scripts/kubernetes builds its programs, and scripts/setup downloads those that it needs from Debian.
  */
-import { execFile, spawn } from "node:child_process";
+import { execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
-import { describeFile } from "../../src/sandboxes/docker/volumes/archive.ts";
+import { describeFile } from "../../src/sandboxes/files/pack-files.ts";
 import { ApiClient } from "./api-client.ts";
 import { nodeIp, nodeName, pauseImage, writeClusterFiles } from "./cluster-files.ts";
 import { forward } from "./forward.ts";
@@ -29,7 +29,8 @@ export type ClusterProgram =
   | "kube-controller-manager"
   | "kube-proxy"
   | "kube-scheduler"
-  | "kubelet";
+  | "kubelet"
+  | "policies";
 
 export interface TestCluster {
   /** The path of the file, with all rights. */
@@ -44,6 +45,8 @@ export interface TestCluster {
   importImage(path: string): Promise<void>;
   /** Makes a port of this machine's loopback reachable at the same port of the node's loopback, such as that of a registry. */
   exposePort(port: number): Promise<void>;
+  /** Makes a port of a service reachable at the port that it returns, on this machine's loopback. */
+  openService(name: string, namespace: string): Promise<number>;
   /** Kills a program, and starts it again after `start`. Pods of a killed containerd or kubelet continue to run. */
   kill(program: ClusterProgram): Promise<void>;
   start(program: ClusterProgram): Promise<void>;
@@ -54,6 +57,8 @@ export interface TestCluster {
   restartApiServer(): Promise<void>;
   /** Rejects all connections that pods open, as a network plugin does that enforces a policy which denies everything. */
   denyPodTraffic(): Promise<void>;
+  /** Enforces network policies (cluster-policies.ts). */
+  enforcePolicies(): Promise<void>;
   /** Removes the cluster with its pods. */
   stop(): Promise<void>;
   readLog(program: ClusterProgram): string;
@@ -62,18 +67,32 @@ export interface TestCluster {
 /** Clusters need root and programs that exist only for Linux. */
 export const canRunClusters = process.platform === "linux" && process.getuid?.() === 0;
 
+/** Whether the programs of clusters are built, which takes long. */
+export function hasClusterPrograms(): boolean {
+  return spawnSync(join(root, "scripts/kubernetes"), ["node", "--cached"]).status === 0;
+}
+
 const BUILD_MS = 60 * 60_000;
 const START_MS = 120_000;
 
+export interface ClusterOptions {
+  /** Stores images and volumes on the disk instead of in memory. */
+  isOnDisk?: boolean;
+  /** A folder of this machine that is mounted into every container, which pods could not ask for. */
+  sharedFolder?: { source: string; target: string };
+}
+
 /** Starts a cluster in about 10 s. Its pods can reach each other, the node and services, but no other network. */
-export async function startCluster({ isOnDisk = false } = {}): Promise<TestCluster> {
+export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster> {
+  const { isOnDisk = false, sharedFolder } = options;
   const { stdout } = await run(join(root, "scripts/kubernetes"), ["node"], { timeout: BUILD_MS });
   const programs = stdout.trim();
   const folder = mkdtempSync(join(tmpdir(), "outrider-cluster-"));
   chmodSync(folder, 0o755);
   const api = await forward({ host: "127.0.0.1", port: 0 }, join(folder, "api.sock"));
   const address = `https://127.0.0.1:${(api.address() as AddressInfo).port}`;
-  const files = { folder, programs, findProgram, networkPlugins: join(enginesFolder, "usr/lib/cni") };
+  const networkPlugins = join(enginesFolder, "usr/lib/cni");
+  const files = { folder, programs, findProgram, networkPlugins, sharedFolder };
   const kubeconfig = await writeClusterFiles(files, address);
   const listeners = [api];
   const node = startNode(folder, isOnDisk);
@@ -132,6 +151,24 @@ export async function startCluster({ isOnDisk = false } = {}): Promise<TestClust
         const socket = join(folder, `port-${port}.sock`);
         listeners.push(await forward(socket, { host: "127.0.0.1", port }));
         await connectNetworks(`forward-${port}`, `127.0.0.1:${port}`, socket);
+      },
+      async openService(name, namespace) {
+        const path = `/api/v1/namespaces/${namespace}/services/${name}`;
+        const { spec } = (await client.get(path)) as {
+          spec: { clusterIP: string; ports: { port: number }[] };
+        };
+        const socket = join(folder, `${namespace}-${name}.sock`);
+        const listener = await forward({ host: "127.0.0.1", port: 0 }, socket);
+        listeners.push(listener);
+        const address = `${spec.clusterIP}:${spec.ports[0]?.port}`;
+        const program = `forward-${namespace}-${name}`;
+        await connectNetworks(program, socket, address);
+        await waitFor(async () => existsSync(socket), program, readLog);
+        return (listener.address() as AddressInfo).port;
+      },
+      async enforcePolicies() {
+        await startProgram("policies");
+        await waitFor(async () => readLog("policies").includes("enforced"), "policies", readLog);
       },
       async denyPodTraffic() {
         const chain = (hook: string) =>

@@ -79,7 +79,8 @@ test("a kind that the operator names is used even if it does not work", async ()
 
 test("a choice that does not exist is rejected with those that do", () => {
   expect(parseSandboxChoice("docker", "--sandbox")).toBe("docker");
-  expect(() => parseSandboxChoice("kubernetes", "--sandbox")).toThrow(
-    '--sandbox must be auto, local or docker, not "kubernetes".',
+  expect(parseSandboxChoice("kubernetes", "--sandbox")).toBe("kubernetes");
+  expect(() => parseSandboxChoice("nomad", "--sandbox")).toThrow(
+    '--sandbox must be auto, local, docker or kubernetes, not "nomad".',
   );
 });

@@ -73,7 +73,7 @@ test("ripgrep is installed, and no command can change it", async () => {
     "rg --version | head -1; touch /opt/outrider/bin/x; rm -f /opt/outrider/bin/rg; ls /opt/outrider/bin",
   );
   expect(stdout).toMatch(
-    /^ripgrep \d.*\n.*Read-only.*\n.*Read-only.*\noutrider-init\nrg\nsandbox-copy\nsandbox-files\nsnapshot-files\nworkspace-diff\n$/,
+    /^ripgrep \d.*\n.*Read-only.*\n.*Read-only.*\noutrider-init\nrg\nsandbox-copy\nsandbox-files\nsnapshot-files\nsystem-changes\nworkspace-diff\n$/,
   );
 });
 

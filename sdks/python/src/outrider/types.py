@@ -2564,12 +2564,14 @@ class RunReceiptSandbox(BaseModel):
     """
 
     kind: str
-    """Such as `local` or `docker`."""
+    """Such as `local`, `docker` or `kubernetes`."""
     engine: str | None = None
-    """`docker` or `podman`."""
+    """`docker`, `podman` or `kubernetes`."""
     engine_version: str | None = None
     runtime: str | None = None
-    """What the engine starts containers with, such as `runc` or `runsc`. Absent if it is not known."""
+    """What the engine starts containers with, such as `runc` or `runsc`. For pods, their RuntimeClass.
+    Absent if it is not known.
+    """
 
 
 class RunReceiptResourcesValue(BaseModel):
@@ -2745,18 +2747,20 @@ class SandboxControl(BaseModel):
 
 
 class SandboxEngine(BaseModel):
-    """The engine that runs sandboxes as containers."""
+    """The engine or cluster that runs sandboxes as containers."""
 
     engine: str
-    """`docker` or `podman`."""
+    """`docker`, `podman` or `kubernetes`."""
     engine_version: str
     runtime: str | None = None
-    """What the engine starts containers with, such as `runc` or `runsc`. Absent if it is not known."""
+    """What the engine starts containers with, such as `runc` or `runsc`. For pods, their RuntimeClass.
+    Absent if it is not known.
+    """
 
 
-SandboxKind = Literal["local", "docker"]
+SandboxKind = Literal["local", "docker", "kubernetes"]
 """Where sandboxes run. `local`: as processes of the worker's machine. `docker`: as containers of a
-Docker or Podman engine.
+Docker or Podman engine. `kubernetes`: as pods of a Kubernetes cluster.
 """
 
 Scope = Literal["runs:read", "runs:write", "admin"]

@@ -14,7 +14,7 @@ export function AddWorker({ onClose }: { onClose: () => void }) {
       sheet
       onClose={onClose}
       title="Add worker"
-      description="Add workers to execute more runs at once. A worker needs access to this server, and either Linux with bubblewrap and user namespaces, or a Docker or Podman engine."
+      description="Add workers to execute more runs at once. A worker needs access to this server, and either Linux with bubblewrap and user namespaces, a Docker or Podman engine, or a Kubernetes cluster."
       footer={
         <Button variant="primary" onClick={() => setMaking(true)}>
           Create worker key

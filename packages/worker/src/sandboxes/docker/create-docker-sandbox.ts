@@ -3,7 +3,7 @@ import { commandFiles, scriptFiles } from "../files/container-files.ts";
 import { InitProcesses } from "../init/init-processes.ts";
 import { LimitCounts } from "../init/limit-counts.ts";
 import { describeEnforcement, resolveLimits } from "../limits.ts";
-import { proxyPort } from "../network/proxy.ts";
+import { forwardsOf } from "../network/forwards.ts";
 import { sandboxPaths } from "../paths.ts";
 import type { OpenOptions, SandboxImage } from "../sandbox.ts";
 import { assertSandboxId } from "../sandbox-id.ts";
@@ -20,8 +20,6 @@ import { sandboxLabels, sandboxObjectName } from "./labels.ts";
 import { createSandboxFiles } from "./sandbox-files.ts";
 import type { SharedResources } from "./shared-resources.ts";
 import { SandboxVolumes } from "./volumes/sandbox-volumes.ts";
-
-const firstUnprivilegedPort = 1024;
 
 type CreateOptions = OpenOptions & { onClosed(): void; onCloseFailed(): void };
 
@@ -118,14 +116,6 @@ function imageOf(
 
 function nameOf({ owner }: SharedResources, sandbox: string, kind: ProcessKind): string {
   return sandboxObjectName(owner, { sandbox, kind });
-}
-
-function forwardsOf({ network, forwards = [], image }: OpenOptions) {
-  return [
-    ...(network ? [{ address: "127.0.0.1", port: proxyPort, accept: network }] : []),
-    // Without an image, init has no capability to listen on these ports.
-    ...forwards.filter(({ port }) => image || port >= firstUnprivilegedPort),
-  ];
 }
 
 async function describeContainers(

@@ -7,14 +7,16 @@
  * - Everything in the engine has the labels of this worker (labels.ts). Objects that belong neither to an open sandbox nor
  *   to a saved base are leftovers, which `reap` removes.
  */
-import { randomUUID } from "node:crypto";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { type Exceptions, parseExceptions } from "../../egress/exceptions.ts";
 import type { Log } from "../../log.ts";
+import { checkProvider } from "../check-provider.ts";
 import type { DockerSettings } from "../docker-settings.ts";
 import { installPrograms, ripgrepPath, sandboxCopyPath } from "../files/programs.ts";
-import { type Capabilities, LimitNotEnforceableError } from "../limits.ts";
+import type { Capabilities } from "../limits.ts";
+import { OpenSandboxes } from "../open-sandboxes.ts";
+import { type Owner, openOwner } from "../owner.ts";
 import type {
   Base,
   Label,
@@ -32,7 +34,6 @@ import { describeCapabilities, describeEngine } from "./engine/describe.ts";
 import { EngineHealth } from "./engine/engine-health.ts";
 import { DockerImages } from "./images/docker-images.ts";
 import { removeImage } from "./images/remove-image.ts";
-import { isolatedOwner, type Owner } from "./labels.ts";
 import { listSandboxObjects, removeSandboxObjects, removeUnusedShared } from "./leftovers.ts";
 import { reap } from "./reap.ts";
 import { RemovalRetry } from "./removal-retry.ts";
@@ -75,8 +76,7 @@ export interface DockerProviderOptions {
 export async function openDockerProvider(options: DockerProviderOptions): Promise<SandboxProvider> {
   const { root, mainRoot = root, log, docker: dockerOptions = {} } = options;
   mkdirSync(root, { recursive: true });
-  const mainOwner = dockerOptions.owner ?? readOwner(mainRoot);
-  const owner = mainRoot === root ? mainOwner : isolatedOwner(mainOwner, basename(dirname(root)));
+  const owner = openOwner({ root, mainRoot, file: ".docker-owner", owner: dockerOptions.owner });
   const engine = await openEngine(dockerOptions.engine);
   const { docker } = engine;
   const systemImage = await ensureSystemImage(engine, {
@@ -111,7 +111,7 @@ export async function openDockerProvider(options: DockerProviderOptions): Promis
     exceptions: options.exceptions ?? parseExceptions(""),
   });
   const provider = new DockerProvider({
-    ...{ shared, images, onOpenFailed: options.onOpenFailed ?? (() => {}) },
+    ...{ shared, images, sandboxes: new OpenSandboxes(options.onOpenFailed) },
     reapsIsolated: mainRoot === root && !options.hasIsolatedRuns,
   });
   try {
@@ -123,45 +123,30 @@ export async function openDockerProvider(options: DockerProviderOptions): Promis
   }
 }
 
-/** Objects must be found again after a restart, so the names are stored. */
-function readOwner(root: string): Owner {
-  const path = join(root, ".docker-owner");
-  const id = randomUUID();
-  try {
-    writeFileSync(path, JSON.stringify({ installation: id, worker: id }), { mode: 0o600, flag: "wx" });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-  }
-  return JSON.parse(readFileSync(path, "utf8"));
-}
-
 class DockerProvider implements SandboxProvider {
   readonly kind = "docker";
   readonly programs = { ripgrep: ripgrepPath, sandboxCopy: sandboxCopyPath };
   readonly images: DockerImages;
   readonly #shared: SharedResources;
-  readonly #sandboxes = new Map<string, DockerSandbox>();
-  /** The ids of sandboxes that are being opened. */
-  readonly #opening = new Set<string>();
+  readonly #sandboxes: OpenSandboxes<DockerSandbox>;
   /** Sandboxes that could not be removed when they were closed. */
   readonly #unremoved = new Set<DockerSandbox>();
   /** The ids of sandboxes that could not be opened. */
   readonly #failed = new Set<string>();
   readonly #removalRetry = new RemovalRetry(() => this.#removeLeft());
   readonly #health: EngineHealth;
-  readonly #onOpenFailed: () => void;
   readonly #reapsIsolated: boolean;
 
   constructor(options: {
     shared: SharedResources;
     images: DockerImages;
-    onOpenFailed(): void;
+    sandboxes: OpenSandboxes<DockerSandbox>;
     reapsIsolated: boolean;
   }) {
     this.#shared = options.shared;
     this.images = options.images;
     this.#health = new EngineHealth({ ...options.shared.engine, log: options.shared.log });
-    this.#onOpenFailed = options.onOpenFailed;
+    this.#sandboxes = options.sandboxes;
     this.#reapsIsolated = options.reapsIsolated;
   }
 
@@ -176,41 +161,36 @@ class DockerProvider implements SandboxProvider {
   }
 
   count(): number {
-    return this.#sandboxes.size;
+    return this.#sandboxes.count();
   }
 
   async open(options: OpenOptions): Promise<Sandbox> {
+    return await this.#sandboxes.open(options.id, () => this.#create(options));
+  }
+
+  async #create(options: OpenOptions): Promise<DockerSandbox> {
     const { id } = options;
-    if (this.#sandboxes.has(id) || this.#opening.has(id))
-      throw new Error(`The sandbox ${id} exists already.`);
-    this.#opening.add(id);
     const release = options.image ? this.images.hold(options.image.layers[0] as string) : () => {};
     try {
-      const sandbox = await createDockerSandbox(this.#shared, {
+      return await createDockerSandbox(this.#shared, {
         ...options,
         onClosed: () => {
           release();
-          const closed = this.#sandboxes.get(id);
+          const closed = this.#sandboxes.find(id);
           if (closed) this.#unremoved.delete(closed);
-          this.#sandboxes.delete(id);
+          this.#sandboxes.remove(id);
         },
         onCloseFailed: () => {
-          const left = this.#sandboxes.get(id);
+          const left = this.#sandboxes.find(id);
           if (left) this.#unremoved.add(left);
           this.#removalRetry.schedule();
         },
       });
-      this.#sandboxes.set(id, sandbox);
-      return sandbox;
     } catch (error) {
       release();
       this.#failed.add(id);
       this.#removalRetry.schedule();
-      // An unenforceable limit is a problem with the request, not with this worker.
-      if (!(error instanceof LimitNotEnforceableError)) this.#onOpenFailed();
       throw error;
-    } finally {
-      this.#opening.delete(id);
     }
   }
 
@@ -221,7 +201,7 @@ class DockerProvider implements SandboxProvider {
   async #removeLeft(): Promise<void> {
     await Promise.all([...this.#unremoved].map((sandbox) => sandbox.close()));
     const { docker, owner } = this.#shared;
-    const open = this.#open;
+    const open = this.#sandboxes.ids();
     for (const objects of await listSandboxObjects(docker, owner)) {
       const { sandbox } = objects;
       if (this.#failed.has(sandbox) && !open.has(sandbox)) await removeSandboxObjects(docker, objects);
@@ -229,26 +209,16 @@ class DockerProvider implements SandboxProvider {
     this.#failed.clear();
   }
 
-  get #open(): ReadonlySet<string> {
-    return new Set([...this.#sandboxes.keys(), ...this.#opening]);
-  }
-
   async packBase(sandbox: Sandbox, options: { signal: AbortSignal }): Promise<Spawned> {
-    return await this.#own(sandbox).packBase(options);
+    return await this.#sandboxes.own(sandbox).packBase(options);
   }
 
   async unpackBase(sandbox: Sandbox, options: { signal: AbortSignal }): Promise<Spawned> {
-    return await this.#own(sandbox).unpackBase(options);
-  }
-
-  #own(sandbox: Sandbox): DockerSandbox {
-    const own = this.#sandboxes.get(sandbox.id);
-    if (own === sandbox) return own;
-    throw new Error(`The sandbox ${sandbox.id} is not open in this provider.`);
+    return await this.#sandboxes.own(sandbox).unpackBase(options);
   }
 
   async saveBase(sandbox: Sandbox, name: string): Promise<void> {
-    const own = this.#own(sandbox);
+    const own = this.#sandboxes.own(sandbox);
     await own.saveFilesTo(name);
     await own.close();
   }
@@ -265,7 +235,8 @@ class DockerProvider implements SandboxProvider {
   }
 
   async reap(keep: (label: Label) => boolean): Promise<string[]> {
-    const removed = await reap(this.#shared, { keep, open: this.#open, withIsolated: this.#reapsIsolated });
+    const open = this.#sandboxes.ids();
+    const removed = await reap(this.#shared, { keep, open, withIsolated: this.#reapsIsolated });
     await this.#removeUnused().catch((error) =>
       this.#shared.log.warn({ error }, "failed to remove unused volumes and images"),
     );
@@ -282,22 +253,11 @@ class DockerProvider implements SandboxProvider {
   }
 
   async check(): Promise<void> {
-    const deadline = process.hrtime.bigint() + 60_000_000_000n;
-    const sandbox = await this.open({ id: `check-${randomUUID()}`, deadline, label: { purpose: "check" } });
-    const signal = AbortSignal.timeout(60_000);
-    try {
-      const { exitCode } = await sandbox.exec("true", { signal, timeoutMs: 60_000, onOutput: () => {} });
-      if (exitCode !== 0)
-        throw new Error(`The sandbox check failed: \`true\` returned exit code ${exitCode}.`);
-    } catch (error) {
-      await sandbox.close().catch(() => {}); // only the first failure is reported
-      throw error;
-    }
-    await sandbox.close();
+    await checkProvider(this);
   }
 
   async stop(): Promise<void> {
     this.#removalRetry.stop();
-    await Promise.all([...this.#sandboxes.values()].map((sandbox) => sandbox.killAndRelease()));
+    await this.#sandboxes.stop();
   }
 }

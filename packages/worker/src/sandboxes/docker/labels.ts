@@ -6,25 +6,8 @@
  * installation. Their names contain a hash of the installation, because several installations can share an engine.
  */
 import { createHash } from "node:crypto";
+import type { Owner } from "../owner.ts";
 import type { Label } from "../sandbox.ts";
-
-/** Whose objects they are. */
-export interface Owner {
-  /** Identifies the installation of Outrider, also after a restart. */
-  installation: string;
-  /** Identifies the worker within the installation, also after a restart. */
-  worker: string;
-}
-
-/** Whose the objects of a worker's isolated run are. `name` is different for each such run of the worker at a time. */
-export function isolatedOwner({ installation, worker }: Owner, name: string): Owner {
-  return { installation, worker: `${worker}.${name}` };
-}
-
-/** Whether `worker` is a worker's `isolatedOwner`. */
-export function isIsolatedOwner({ worker: main }: Owner, worker: string | undefined): boolean {
-  return worker?.startsWith(`${main}.`) ?? false;
-}
 
 export const labelNames = {
   installation: "outrider.installation",

@@ -3,9 +3,10 @@
  * works after a crash of the worker and after a restart of the engine.
  */
 import type Docker from "dockerode";
+import { isOwnWorker, type Owner } from "../owner.ts";
 import type { Label } from "../sandbox.ts";
 import { isEngineError } from "./engine/errors.ts";
-import { isIsolatedOwner, labelFilters, labelNames, type Owner, parseLabel } from "./labels.ts";
+import { labelFilters, labelNames, parseLabel } from "./labels.ts";
 import { bundleKind, bundleRecordKind, removeVolume } from "./volumes/bundle-volume.ts";
 import { systemImageKind } from "./volumes/system-image.ts";
 
@@ -24,10 +25,9 @@ export async function listSandboxObjects(
   owner: Owner,
   { withIsolated = false } = {},
 ): Promise<SandboxObjects[]> {
-  const { installation, worker } = owner;
-  const isOwn = (of: string | undefined) => of === worker || (withIsolated && isIsolatedOwner(owner, of));
+  const { installation } = owner;
   const objects = (await listObjects(docker, { [labelNames.installation]: installation })).filter(
-    ({ labels }) => isOwn(labels[labelNames.worker]),
+    ({ labels }) => isOwnWorker(owner, labels[labelNames.worker], { withIsolated }),
   );
   const found = new Map<string, SandboxObjects>();
   for (const { type, id, labels } of objects) {

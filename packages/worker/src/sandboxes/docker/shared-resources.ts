@@ -1,11 +1,11 @@
 import type Docker from "dockerode";
 import type { Log } from "../../log.ts";
 import type { Capabilities, Capability } from "../limits.ts";
+import type { Owner } from "../owner.ts";
 import type { Bundle } from "../sandbox.ts";
 import type { DockerBases } from "./bases/docker-bases.ts";
 import type { Engine } from "./engine/connect.ts";
 import type { EngineDescription } from "./engine/describe.ts";
-import type { Owner } from "./labels.ts";
 import type { SeccompOption } from "./seccomp-option.ts";
 import type { BundleVolumes } from "./volumes/bundle-volumes.ts";
 

@@ -15,9 +15,15 @@ export const sandboxFilesPath = `${programsPath}/sandbox-files`;
 export const snapshotFilesPath = `${programsPath}/snapshot-files`;
 /** Prints the files of a workspace as a patch. Its source is there too. */
 export const workspaceDiffPath = `${programsPath}/workspace-diff`;
+/** Packs and unpacks the changes to the system of an image. Its source is there too. */
+export const systemChangesPath = `${programsPath}/system-changes`;
 /** Copies files into and out of a sandbox as archives. */
 export const sandboxCopyPath = `${programsPath}/sandbox-copy`;
-/** The folder of the programs that scripts/setup builds. */
+/** The programs that scripts/setup builds for sandboxes. */
+export const programNames = [
+  ...["outrider-init", "sandbox-files", "sandbox-copy", "snapshot-files", "system-changes", "workspace-diff"],
+];
+/** Where it builds them. */
 const buildFolder = fileURLToPath(new URL("../../../native/build", import.meta.url));
 
 /** Returns the path of one of the worker's own programs, for use on the host. */
@@ -32,8 +38,8 @@ export async function installPrograms(root: string): Promise<Bundle> {
   const ripgrep = await findRipgrep();
   if (!existsSync(nativeProgram("outrider-init")))
     throw new Error("The sandbox programs are not built: run scripts/setup in Outrider's folder.");
-  const names = ["outrider-init", "sandbox-files", "sandbox-copy", "snapshot-files", "workspace-diff"];
-  const programs = { rg: ripgrep, ...Object.fromEntries(names.map((name) => [name, nativeProgram(name)])) };
+  const built = programNames.map((name): [string, string] => [name, nativeProgram(name)]);
+  const programs = { rg: ripgrep, ...Object.fromEntries(built) };
   const parent = join(root, ".programs");
   const bundle = storeBundle(
     parent,

@@ -2,19 +2,22 @@ import { Deadline } from "../deadline.ts";
 import { InitProcesses } from "../init/init-processes.ts";
 import { LimitCounts } from "../init/limit-counts.ts";
 import { type Capabilities, describeEnforcement, NotEnforceableError, resolveLimits } from "../limits.ts";
-import { proxyPort } from "../network/proxy.ts";
-import type { OpenOptions } from "../sandbox.ts";
+import { forwardsOf } from "../network/forwards.ts";
+import { sandboxPaths } from "../paths.ts";
+import type { OpenOptions, SandboxImage } from "../sandbox.ts";
 import { assertSandboxId } from "../sandbox-id.ts";
 import { createImageSystem, DefaultSystem } from "../systems/container-systems.ts";
+import { canBeVolume, homeOf } from "../systems/image-home.ts";
 import { sandboxUser } from "../systems/sandbox-user.ts";
+import { readImageBase } from "./bases/image-base.ts";
 import { KubernetesSandbox } from "./kubernetes-sandbox.ts";
 import { sandboxMetadata } from "./labels.ts";
 import { PodSetup } from "./pod-setup.ts";
 import { PodProcess } from "./pods/pod-process.ts";
+import type { PodPlan } from "./pods/pod-spec.ts";
 import { SandboxPod } from "./pods/sandbox-pod.ts";
 import type { SharedResources } from "./shared-resources.ts";
 
-const firstUnprivilegedPort = 1024;
 /** The cluster itself ends a pod after this time, if everything else fails. */
 const maxPodSeconds = 7 * 24 * 3600;
 
@@ -37,6 +40,8 @@ export async function createKubernetesSandbox(
       options.base === undefined
         ? undefined
         : resources.adopt(shared.bases.acquire(options.base), ({ release }) => release()).path;
+    const forImage = image ? await describeImagePod(shared, image, base) : noImage;
+    const { home } = forImage;
     const metadata = sandboxMetadata(shared.owner, { sandbox: id, label });
     const { ownerReference } = shared;
     const pod = new SandboxPod(
@@ -44,7 +49,7 @@ export async function createKubernetesSandbox(
       {
         metadata: { ...metadata, ...(ownerReference ? { ownerReferences: [ownerReference] } : {}) },
         systemImage: shared.systemImage,
-        image: image?.layers[0],
+        ...forImage,
         ...{ limits, requested, hosts: options.hosts, maxSeconds: maxPodSeconds },
         bundles: (options.bundles ?? []).map(({ target }) => target),
         deadlineMs: Number(options.deadline - process.hrtime.bigint()) / 1e6,
@@ -53,21 +58,21 @@ export async function createKubernetesSandbox(
       shared.startLimits,
     );
     await pod.create();
-    const setup = new PodSetup({ pod, options, base });
+    const setup = new PodSetup({ pod, options, base, home });
     const hasNetwork = options.network !== undefined;
     const { folders } = setup;
     const system = image
-      ? createImageSystem(image, { hasNetwork, homes: new Set([image.user]), folders })
+      ? createImageSystem(image, { hasNetwork, homes: new Set(home === undefined ? [] : [home]), folders })
       : new DefaultSystem({ hasNetwork, folders, user: { ...sandboxUser, groups: [] } });
     const counts = new LimitCounts();
     return new KubernetesSandbox({
-      ...{ id, label, pod, setup, shared, system },
+      ...{ id, label, home, pod, setup, shared, system },
       hasImage: image !== undefined,
       base: options.base,
       workingFolder: options.workingFolder,
       enforced: {
         ...describeEnforcement(limits, capabilities),
-        ...(image ? { ids: shared.ids } : {}),
+        ...(image ? { ids: shared.images.ids } : {}),
       },
       createProcesses: ({ assertMayStart }) => {
         const deadline = new Deadline(options.deadline, () => processes.killAll());
@@ -75,7 +80,8 @@ export async function createKubernetesSandbox(
         const processes = new InitProcesses({
           ...{ id, system, assertMayStart, deadline, log },
           forwards: forwardsOf(options),
-          launch: (kind, hooks) => new PodProcess({ kind, pod, hooks, setup, log }),
+          launch: (kind, hooks) =>
+            new PodProcess({ kind, pod, hooks, setup, log, onOutOfMemory: () => counts.addOutOfMemory() }),
           scriptsNeedCommands: image !== undefined,
           // It is the same container.
           startsAfterKilled: true,
@@ -92,18 +98,29 @@ export async function createKubernetesSandbox(
   }
 }
 
+type ImagePod = Pick<PodPlan, "image" | "pullCredentials" | "home" | "fillsHome">;
+
+const noImage: ImagePod = { image: undefined, home: sandboxPaths.home, fillsHome: false };
+
+/** The home of the user is a volume, as far as the users of the system are known. */
+async function describeImagePod(
+  { images }: SharedResources,
+  image: SandboxImage,
+  basePath: string | undefined,
+): Promise<ImagePod> {
+  const { name, accounts, credentials } = images.find(image);
+  const base = basePath === undefined ? undefined : await readImageBase(basePath);
+  const users = base?.accounts ?? accounts;
+  const found = users === undefined ? undefined : homeOf(image.user, users);
+  const home = found !== undefined && canBeVolume(found) ? found : undefined;
+  // The archive of the base has all files of its home.
+  return { image: name, pullCredentials: credentials, home, fillsHome: home !== base?.home };
+}
+
 /** Without an enforced policy, commands would reach more than the egress proxy lets through. */
 function assertNetworkEnforced({ network }: OpenOptions, { network: capability }: Capabilities): void {
   if (network === undefined || capability.enforced) return;
   throw new NotEnforceableError(
     `The environment's network mode cannot be enforced on this worker: ${capability.reason} Until then, use the network mode \`none\`.`,
   );
-}
-
-function forwardsOf({ network, forwards = [], image }: OpenOptions) {
-  return [
-    ...(network ? [{ address: "127.0.0.1", port: proxyPort, accept: network }] : []),
-    // Without an image, init has no capability to listen on these ports.
-    ...forwards.filter(({ port }) => image || port >= firstUnprivilegedPort),
-  ];
 }

@@ -7,13 +7,17 @@
  * - Every pod has the labels of this worker (labels.ts), by which `reap` finds what an earlier worker left behind. In a
  *   cluster, pods also belong to the worker's own pod, so that the cluster removes them with it.
  */
-import { randomUUID } from "node:crypto";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { type Exceptions, parseExceptions } from "../../egress/exceptions.ts";
+import type { UpstreamProxy } from "../../egress/upstream-proxy.ts";
 import type { Log } from "../../log.ts";
+import { checkProvider } from "../check-provider.ts";
 import { ripgrepPath, sandboxCopyPath } from "../files/programs.ts";
 import type { KubernetesSettings } from "../kubernetes-settings.ts";
-import { type Capabilities, NotEnforceableError } from "../limits.ts";
+import type { Capabilities, Capability } from "../limits.ts";
+import { OpenSandboxes } from "../open-sandboxes.ts";
+import { type Owner, openOwner } from "../owner.ts";
 import type {
   Base,
   ImageSource,
@@ -26,16 +30,21 @@ import type {
 } from "../sandbox.ts";
 import { KubernetesBases } from "./bases/kubernetes-bases.ts";
 import { probeNetworkPolicy } from "./canary.ts";
+import { ClusterHealth } from "./cluster/cluster-health.ts";
 import { openCluster } from "./cluster/connect.ts";
 import { ClusterError } from "./cluster/errors.ts";
 import { createKubernetesSandbox } from "./create-kubernetes-sandbox.ts";
+import { KubernetesImages } from "./images/kubernetes-images.ts";
+import { probeImage } from "./images/probe-image.ts";
 import type { KubernetesSandbox } from "./kubernetes-sandbox.ts";
-import type { Owner } from "./labels.ts";
 import { findOwnPod } from "./own-pod.ts";
-import { readPodOptions } from "./pods/pod-options.ts";
+import { type PodOptions, readPodOptions } from "./pods/pod-options.ts";
 import { defaultStartLimits, type StartLimits } from "./pods/sandbox-pod.ts";
 import { reap } from "./reap.ts";
 import type { SharedResources } from "./shared-resources.ts";
+
+/** The first pod may wait for its image. */
+const checkMs = 120_000;
 
 export interface KubernetesOptions extends KubernetesSettings {
   /** Whose pods they are. Default: a random name that is stored in `root`. */
@@ -46,14 +55,22 @@ export interface KubernetesOptions extends KubernetesSettings {
 export interface KubernetesProviderOptions {
   /** A folder of the worker for bases. */
   root: string;
+  /** The root of the worker's main process, if this one executes an isolated run. */
+  mainRoot?: string;
+  /** Whether other processes of the worker execute isolated runs. `reap` then leaves their sandboxes alone. */
+  hasIsolatedRuns?: boolean;
   kubernetes?: KubernetesOptions | undefined;
+  /** The private addresses from which images can be pulled. */
+  exceptions?: Exceptions | undefined;
+  /** The company's proxy, for questions to registries. */
+  upstream?: UpstreamProxy | undefined;
   /** Called for each sandbox that could not be opened. */
   onOpenFailed?: () => void;
   log: Log;
 }
 
 export async function openKubernetesProvider(options: KubernetesProviderOptions): Promise<SandboxProvider> {
-  const { root, log, kubernetes = {} } = options;
+  const { root, mainRoot = root, log, kubernetes = {} } = options;
   const { systemImage } = kubernetes;
   if (systemImage === undefined)
     throw new ClusterError(
@@ -65,22 +82,30 @@ export async function openKubernetesProvider(options: KubernetesProviderOptions)
   const podOptions = readPodOptions(kubernetes.podFile);
   const { gitVersion } = await cluster.version();
   const runtime = podOptions.runtimeClassName;
+  let open: SandboxProvider["open"];
+  const images = new KubernetesImages({
+    ...{ cluster, podOptions, folder: join(root, ".kubernetes-images"), ids: describeIds(podOptions) },
+    ...{ exceptions: options.exceptions ?? parseExceptions(""), upstream: options.upstream },
+    probe: (image, signal) => probeImage((opening) => open(opening), image, signal),
+  });
   const shared: SharedResources = {
     ...{ cluster, systemImage, podOptions, log },
-    owner: kubernetes.owner ?? readOwner(root),
+    owner: openOwner({ root, mainRoot, file: ".kubernetes-owner", owner: kubernetes.owner }),
     ownerReference: await findOwnPod(cluster),
     startLimits: { ...defaultStartLimits, ...kubernetes.startLimits },
     capabilities: describeCapabilities(),
-    ids: {
-      enforced: false,
-      reason: "Root in a pod is also root for the kernel of the node. Set hostUsers: false.",
-    },
     engine: { engine: "kubernetes", engine_version: gitVersion, ...(runtime ? { runtime } : {}) },
-    bases: new KubernetesBases(root),
+    ...{ bases: new KubernetesBases(root), images },
   };
-  const provider = new KubernetesProvider({ shared, onOpenFailed: options.onOpenFailed ?? (() => {}) });
+  const sandboxes = new OpenSandboxes<KubernetesSandbox>(options.onOpenFailed);
+  const provider = new KubernetesProvider({
+    ...{ shared, sandboxes },
+    reapsIsolated: mainRoot === root && !options.hasIsolatedRuns,
+  });
+  open = (opening) => provider.open(opening);
   try {
-    await provider.check(async (pod) => {
+    await provider.check(async (sandbox) => {
+      const { pod } = sandboxes.own(sandbox);
       shared.capabilities = { ...shared.capabilities, network: await probeNetworkPolicy(cluster, pod) };
     });
     return provider;
@@ -107,31 +132,34 @@ function describeCapabilities(): Capabilities {
   };
 }
 
-/** Pods must be found again after a restart, so the names are stored. */
-function readOwner(root: string): Owner {
-  const path = join(root, ".kubernetes-owner");
-  const id = randomUUID();
-  try {
-    writeFileSync(path, JSON.stringify({ installation: id, worker: id }), { mode: 0o600, flag: "wx" });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-  }
-  return JSON.parse(readFileSync(path, "utf8"));
+/** With user namespaces, the kubelet gives each pod ids of its own. */
+function describeIds({ hostUsers }: PodOptions): Capability {
+  if (hostUsers === false) return { enforced: true, by: "the kubelet" };
+  return {
+    enforced: false,
+    reason: "Root in a pod is also root for the kernel of the node. Set hostUsers: false.",
+  };
 }
 
 class KubernetesProvider implements SandboxProvider {
   readonly kind = "kubernetes";
   readonly programs = { ripgrep: ripgrepPath, sandboxCopy: sandboxCopyPath };
-  readonly images: ImageSource | undefined = undefined;
+  readonly images: ImageSource;
   readonly #shared: SharedResources;
-  readonly #sandboxes = new Map<string, KubernetesSandbox>();
-  /** The ids of sandboxes that are being opened. */
-  readonly #opening = new Set<string>();
-  readonly #onOpenFailed: () => void;
+  readonly #sandboxes: OpenSandboxes<KubernetesSandbox>;
+  readonly #health: ClusterHealth;
+  readonly #reapsIsolated: boolean;
 
-  constructor(options: { shared: SharedResources; onOpenFailed(): void }) {
+  constructor(options: {
+    shared: SharedResources;
+    sandboxes: OpenSandboxes<KubernetesSandbox>;
+    reapsIsolated: boolean;
+  }) {
     this.#shared = options.shared;
-    this.#onOpenFailed = options.onOpenFailed;
+    this.images = options.shared.images;
+    this.#sandboxes = options.sandboxes;
+    this.#health = new ClusterHealth(options.shared);
+    this.#reapsIsolated = options.reapsIsolated;
   }
 
   describe(): SandboxEngine {
@@ -143,46 +171,30 @@ class KubernetesProvider implements SandboxProvider {
   }
 
   count(): number {
-    return this.#sandboxes.size;
+    return this.#sandboxes.count();
   }
 
   async open(options: OpenOptions): Promise<Sandbox> {
     const { id } = options;
-    if (this.#sandboxes.has(id) || this.#opening.has(id))
-      throw new Error(`The sandbox ${id} exists already.`);
-    this.#opening.add(id);
-    try {
-      const sandbox = await createKubernetesSandbox(this.#shared, {
-        ...options,
-        onClosed: () => this.#sandboxes.delete(id),
-      });
-      this.#sandboxes.set(id, sandbox);
-      return sandbox;
-    } catch (error) {
-      // What cannot be enforced is a problem with the request, not with this worker.
-      if (!(error instanceof NotEnforceableError)) this.#onOpenFailed();
-      throw error;
-    } finally {
-      this.#opening.delete(id);
-    }
+    return await this.#sandboxes.open(id, () =>
+      createKubernetesSandbox(this.#shared, { ...options, onClosed: () => this.#sandboxes.remove(id) }),
+    );
+  }
+
+  async isAvailable(): Promise<boolean> {
+    return await this.#health.isResponding();
   }
 
   async packBase(sandbox: Sandbox, options: { signal: AbortSignal }): Promise<Spawned> {
-    return await this.#own(sandbox).packBase(options);
+    return await this.#sandboxes.own(sandbox).packBase(options);
   }
 
   async unpackBase(sandbox: Sandbox, options: { signal: AbortSignal }): Promise<Spawned> {
-    return await this.#own(sandbox).unpackBase(options);
-  }
-
-  #own(sandbox: Sandbox): KubernetesSandbox {
-    const own = this.#sandboxes.get(sandbox.id);
-    if (own === sandbox) return own;
-    throw new Error(`The sandbox ${sandbox.id} is not open in this provider.`);
+    return await this.#sandboxes.own(sandbox).unpackBase(options);
   }
 
   async saveBase(sandbox: Sandbox, name: string): Promise<void> {
-    const own = this.#own(sandbox);
+    const own = this.#sandboxes.own(sandbox);
     await own.saveFilesTo(name);
     await own.close();
   }
@@ -196,25 +208,15 @@ class KubernetesProvider implements SandboxProvider {
   }
 
   async reap(keep: (label: Label) => boolean): Promise<string[]> {
-    const open = new Set([...this.#sandboxes.keys(), ...this.#opening]);
-    return await reap(this.#shared, { keep, open });
+    const open = this.#sandboxes.ids();
+    return await reap(this.#shared, { keep, open, withIsolated: this.#reapsIsolated });
   }
 
-  async check(whileOpen: (pod: string) => Promise<void> = async () => {}): Promise<void> {
-    const deadline = process.hrtime.bigint() + 120_000_000_000n;
-    const sandbox = await this.open({ id: `check-${randomUUID()}`, deadline, label: { purpose: "check" } });
-    const signal = AbortSignal.timeout(120_000);
-    try {
-      const { exitCode } = await sandbox.exec("true", { signal, timeoutMs: 60_000, onOutput: () => {} });
-      if (exitCode !== 0)
-        throw new Error(`The sandbox check failed: \`true\` returned exit code ${exitCode}.`);
-      await whileOpen(this.#own(sandbox).pod);
-    } finally {
-      await sandbox.close();
-    }
+  async check(whileOpen?: (sandbox: Sandbox) => Promise<void>): Promise<void> {
+    await checkProvider(this, { timeoutMs: checkMs, ...(whileOpen ? { whileOpen } : {}) });
   }
 
   async stop(): Promise<void> {
-    await Promise.all([...this.#sandboxes.values()].map((sandbox) => sandbox.killAndRelease()));
+    await this.#sandboxes.stop();
   }
 }

@@ -1,15 +1,8 @@
 /** The names, labels and annotations of everything that Outrider creates in a cluster. */
 import { createHash } from "node:crypto";
 import type { V1ObjectMeta } from "@kubernetes/client-node";
+import type { Owner } from "../owner.ts";
 import type { Label } from "../sandbox.ts";
-
-/** Whose objects they are. */
-export interface Owner {
-  /** Identifies the installation of Outrider, also after a restart. */
-  installation: string;
-  /** Identifies the worker within the installation, also after a restart. */
-  worker: string;
-}
 
 export const labelNames = {
   installation: "outrider.dev/installation",
@@ -31,13 +24,14 @@ const annotationNames = {
 
 const validLabelValue = /^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
 
-/** The labels of all pods of a worker. */
+/** The labels of all pods of an installation. */
+export function installationLabels({ installation }: Pick<Owner, "installation">): Record<string, string> {
+  return { [labelNames.managedBy]: "outrider", [labelNames.installation]: installation };
+}
+
+/** The labels of all pods of a worker. Its names are valid values of labels. */
 export function ownerLabels({ installation, worker }: Owner): Record<string, string> {
-  return {
-    [labelNames.managedBy]: "outrider",
-    [labelNames.installation]: labelValue(installation),
-    [labelNames.worker]: labelValue(worker),
-  };
+  return { ...installationLabels({ installation }), [labelNames.worker]: worker };
 }
 
 export function sandboxMetadata(

@@ -5,10 +5,10 @@
 import { createReadStream } from "node:fs";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { listFolder, packEntries } from "../docker/volumes/archive.ts";
 import { commandFiles, scriptFiles, volumeFolders } from "../files/container-files.ts";
 import { createArchive } from "../files/file-archive.ts";
-import { sandboxCopyPath } from "../files/programs.ts";
+import { listFolder, packEntries } from "../files/pack-files.ts";
+import { sandboxCopyPath, systemChangesPath } from "../files/programs.ts";
 import { layerPaths } from "../files/script-paths.ts";
 import { firstBytes } from "../first-bytes.ts";
 import type { InitConnection } from "../init/init-connection.ts";
@@ -17,14 +17,17 @@ import type { OpenOptions } from "../sandbox.ts";
 import type { ProcessKind } from "../systems/command-system.ts";
 import type { ContainerFolders } from "../systems/container-systems.ts";
 import { baseScripts } from "./bases/base-archive.ts";
+import { readImageBase } from "./bases/image-base.ts";
 import { ClusterError } from "./cluster/errors.ts";
-import type { ConnectOptions, SandboxPod } from "./pods/sandbox-pod.ts";
+import type { ConnectOptions, PodConnection, SandboxPod } from "./pods/sandbox-pod.ts";
 
 export interface PodSetupOptions {
   pod: SandboxPod;
   options: OpenOptions;
   /** The path of the archive of the base. */
   base: string | undefined;
+  /** The home that is a volume. */
+  home: string | undefined;
 }
 
 const { workspace, home } = sandboxPaths;
@@ -38,11 +41,39 @@ export class PodSetup {
   readonly folders: ContainerFolders = foldersOverBase;
   readonly #options: PodSetupOptions;
   readonly #isSetUp = new Set<ProcessKind>();
+  /** The containers that have started again since they were set up, and whether they had run out of memory. */
+  readonly #restarts = new Map<ProcessKind, { isOutOfMemory: boolean }>();
+  #base: string | undefined;
+  /** When the container with the image had its own files only, in the words of native/system-changes. */
+  #mark: string[] | undefined;
   #volumes: Promise<void> | undefined;
-  #folders: Promise<void> | undefined;
+  #folders: Promise<unknown> | undefined;
 
   constructor(options: PodSetupOptions) {
     this.#options = options;
+    this.#base = options.base;
+  }
+
+  /** The path of the archive with which the pod starts, if it has not got it yet. */
+  get unusedBase(): string | undefined {
+    return this.#volumes ? undefined : this.#base;
+  }
+
+  /** Replaces the archive with which the pod starts. */
+  setBase(path: string): void {
+    this.#base = path;
+  }
+
+  /** Returns the command that packs what has changed since the container with the image started. */
+  describePacking(): string[] {
+    const { home } = this.#options;
+    return [...this.describeSystemPacking(), workspace, ...(home === undefined ? [] : [home])];
+  }
+
+  /** The same without the volumes. */
+  describeSystemPacking(): string[] {
+    if (!this.#mark) throw new Error("The container with the image is not set up.");
+    return [systemChangesPath, "pack", ...this.#mark];
   }
 
   /** Fills the volumes, before the first connection of commands or scripts. The next call repeats what has failed. */
@@ -57,39 +88,70 @@ export class PodSetup {
   }
 
   async #fillVolumes(connectOptions: ConnectOptions): Promise<void> {
-    const { pod, options, base } = this.#options;
-    const { bundles = [] } = options;
+    const { bundles = [], image } = this.#options.options;
+    const base = image ? undefined : this.#base;
     if (bundles.length === 0 && base === undefined) return;
-    const found = await pod.connect("scripts", connectOptions);
-    if (!found) throw new Error("The sandbox was killed.");
-    const { connection } = found;
-    try {
+    await this.#withScripts(connectOptions, async (connection) => {
       for (const { folder, target } of bundles) {
         const archive = Readable.from(packEntries(listFolder(folder)), { objectMode: false });
         await feed(connection, [sandboxCopyPath, "unpack", `${target}/`, "-", "-"], archive);
       }
-      if (base !== undefined)
-        await feed(connection, ["/bin/bash", "-c", baseScripts.unpackScript], createReadStream(base));
+      if (base !== undefined) await feed(connection, bash(baseScripts.unpackScript), createReadStream(base));
+    });
+  }
+
+  /** Uses a connection for scripts, before the first command. */
+  async #withScripts(
+    options: ConnectOptions,
+    use: (connection: InitConnection) => Promise<void>,
+  ): Promise<void> {
+    const found = await this.#options.pod.connect("scripts", options);
+    if (!found) throw new Error("The sandbox was killed.");
+    const { connection } = found;
+    try {
+      await use(connection);
     } finally {
       await connection.endCommands(20_000);
     }
   }
 
+  /** Called when a connection that sets nothing up was the first one of a container. */
+  noteRestart(kind: ProcessKind, restart: { isOutOfMemory: boolean }): void {
+    this.#restarts.set(kind, restart);
+  }
+
   /** Called for each connection, with the number of earlier ones since the container started. */
-  async setUp(kind: ProcessKind, connection: InitConnection, configurations: number): Promise<void> {
-    const { options, base } = this.#options;
+  async setUp(
+    kind: ProcessKind,
+    { connection, configurations }: PodConnection,
+    connectOptions: ConnectOptions,
+  ): Promise<void> {
+    const { options } = this.#options;
     if (this.#isSetUp.has(kind)) {
-      if (configurations > 0) return;
-      if (kind === "commands" && options.image)
-        throw new ClusterError(
-          "pod_ended",
-          "The container of the sandbox has started again, without the changes to its system, because it ran out of memory or its node restarted. Start the run again.",
-        );
+      if (configurations > 0 && !this.#restarts.has(kind)) return;
+      if (kind === "commands" && options.image) throw lostSystem(this.#restarts.get(kind));
     }
     const files = kind === "commands" ? commandFiles(options, { hasFolders: true }) : scriptFiles(options);
     await feed(connection, [sandboxCopyPath, "unpack", "/", "-", "-"], Readable.from([files]));
-    if (!options.image && base === undefined) await this.#takeFolders(connection);
+    if (options.image && kind === "commands") await this.#setUpImage(connection, connectOptions);
+    else if (!options.image && this.#base === undefined) await this.#takeFolders(connection);
     this.#isSetUp.add(kind);
+    this.#restarts.delete(kind);
+  }
+
+  /** The base counts as a change to the image. */
+  async #setUpImage(connection: InitConnection, connectOptions: ConnectOptions): Promise<void> {
+    this.#mark ??= (await feed(connection, [systemChangesPath, "mark"], Readable.from([])))
+      .toString()
+      .trim()
+      .split(" ");
+    if (this.#base === undefined) return;
+    const { changes } = await readImageBase(this.#base);
+    await feed(connection, [systemChangesPath, "unpack"], changes());
+    const record = async (scripts: InitConnection) => {
+      await feed(scripts, bash(baseScripts.recordScript), Readable.from([]));
+    };
+    await this.#withScripts(connectOptions, record);
   }
 
   /** Gives the folders to the user of commands, through the first connection of any kind. The user may change them later. */
@@ -105,22 +167,37 @@ export class PodSetup {
   }
 }
 
-/** Runs a program as root, with an archive as its stdin. */
-async function feed(connection: InitConnection, argv: string[], archive: Readable): Promise<void> {
+const bash = (script: string) => ["/bin/bash", "-c", script];
+
+/** Runs a program as root, with an archive as its stdin. Returns the beginning of its output. */
+async function feed(connection: InitConnection, argv: string[], archive: Readable): Promise<Buffer> {
   const env = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" };
   const command = connection.start({ argv, env, folders: ["/"], stdin: true });
-  const [stderr, { exitCode }, sendError] = await Promise.all([
+  const [stderr, { exitCode }, sendError, output] = await Promise.all([
     firstBytes(command.stderr, 1000),
     command.ended,
     pipeline(archive, command.stdin).then(
       () => undefined,
       (error: Error) => error,
     ),
-    firstBytes(command.stdout, 0),
+    firstBytes(command.stdout, 100),
     command.started,
   ]);
-  if (exitCode === 0) return;
+  if (exitCode === 0) return output;
   const reason =
     exitCode === null ? "the sandbox was killed" : stderr.toString().trim() || `exit code ${exitCode}`;
   throw new Error(`The files of the sandbox cannot be prepared: ${reason}.`, { cause: sendError });
+}
+
+/** The changes to an image's system end with the container. */
+function lostSystem({ isOutOfMemory } = { isOutOfMemory: false }): ClusterError {
+  return isOutOfMemory
+    ? new ClusterError(
+        "out_of_memory",
+        "The sandbox ran out of memory, and the kernel killed all of its processes. The changes to its system are lost. Raise `limits.memory_mb`, or use less memory.",
+      )
+    : new ClusterError(
+        "pod_ended",
+        "The container of the sandbox has started again, without the changes to its system, because it ended or its node restarted. Start the run again.",
+      );
 }

@@ -1,14 +1,24 @@
+import { isOwnWorker } from "../owner.ts";
 import type { Label } from "../sandbox.ts";
-import { ownerLabels, parseMetadata } from "./labels.ts";
+import { installationLabels, labelNames, parseMetadata } from "./labels.ts";
 import type { SharedResources } from "./shared-resources.ts";
+
+interface ReapOptions {
+  keep(label: Label): boolean;
+  /** The ids of open sandboxes. */
+  open: ReadonlySet<string>;
+  /** Whether to remove those of the worker's isolated runs too. */
+  withIsolated: boolean;
+}
 
 /** Removes the pods of this worker's sandboxes, except open ones and those to keep. Returns the ids of the sandboxes. */
 export async function reap(
   { cluster, owner, log }: SharedResources,
-  { keep, open }: { keep(label: Label): boolean; open: ReadonlySet<string> },
+  { keep, open, withIsolated }: ReapOptions,
 ): Promise<string[]> {
   const removed: string[] = [];
-  for (const { metadata = {} } of await cluster.listPods(ownerLabels(owner))) {
+  for (const { metadata = {} } of await cluster.listPods(installationLabels(owner))) {
+    if (!isOwnWorker(owner, metadata.labels?.[labelNames.worker], { withIsolated })) continue;
     const { sandbox, label } = parseMetadata(metadata);
     if (open.has(sandbox) || keep(label) || metadata.name === undefined) continue;
     try {

@@ -1,10 +1,11 @@
 import type { V1OwnerReference } from "@kubernetes/client-node";
 import type { Log } from "../../log.ts";
-import type { Capabilities, Capability } from "../limits.ts";
+import type { Capabilities } from "../limits.ts";
+import type { Owner } from "../owner.ts";
 import type { SandboxEngine } from "../sandbox.ts";
 import type { KubernetesBases } from "./bases/kubernetes-bases.ts";
 import type { Cluster } from "./cluster/connect.ts";
-import type { Owner } from "./labels.ts";
+import type { KubernetesImages } from "./images/kubernetes-images.ts";
 import type { PodOptions } from "./pods/pod-options.ts";
 import type { StartLimits } from "./pods/sandbox-pod.ts";
 
@@ -18,9 +19,8 @@ export interface SharedResources {
   podOptions: PodOptions;
   startLimits: StartLimits;
   capabilities: Capabilities;
-  /** Whether user ids of images are not those of the node. */
-  ids: Capability;
   engine: SandboxEngine;
   bases: KubernetesBases;
+  images: KubernetesImages;
   log: Log;
 }

@@ -13,13 +13,13 @@
  *   names are sandbox ids.
  * - After a crash, everything that remains is below `root` or in control groups named after it. `reap` removes it.
  */
-import { randomUUID } from "node:crypto";
 import { chmodSync, mkdirSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { type Exceptions, parseExceptions } from "../../egress/exceptions.ts";
 import type { UpstreamProxy } from "../../egress/upstream-proxy.ts";
 import type { Log } from "../../log.ts";
 import { removeFolder } from "../../remove-folder.ts";
+import { checkProvider } from "../check-provider.ts";
 import { ripgrepPath, sandboxCopyPath } from "../files/programs.ts";
 import { type Capabilities, LimitNotEnforceableError } from "../limits.ts";
 import type { Base, ImageSource, Label, OpenOptions, Sandbox, SandboxProvider, Spawned } from "../sandbox.ts";
@@ -194,18 +194,7 @@ class LocalProvider implements SandboxProvider {
   }
 
   async check(): Promise<void> {
-    const deadline = process.hrtime.bigint() + 60_000_000_000n;
-    const sandbox = await this.open({ id: `check-${randomUUID()}`, deadline, label: { purpose: "check" } });
-    const signal = AbortSignal.timeout(60_000);
-    try {
-      const { exitCode } = await sandbox.exec("true", { signal, timeoutMs: 60_000, onOutput: () => {} });
-      if (exitCode !== 0)
-        throw new Error(`The sandbox check failed: \`true\` returned exit code ${exitCode}.`);
-    } catch (error) {
-      await sandbox.close().catch(() => {}); // only the first failure is reported
-      throw error;
-    }
-    await sandbox.close();
+    await checkProvider(this);
   }
 
   async stop(): Promise<void> {

@@ -8,10 +8,12 @@
  */
 import { randomUUID } from "node:crypto";
 import type Docker from "dockerode";
+import { listFolder } from "../../files/pack-files.ts";
+import type { Owner } from "../../owner.ts";
 import type { Bundle } from "../../sandbox.ts";
 import { isEngineError } from "../engine/errors.ts";
-import { labelNames, type Owner, sharedLabels, sharedObjectName } from "../labels.ts";
-import { listFolder, uploadEntries } from "./archive.ts";
+import { labelNames, sharedLabels, sharedObjectName } from "../labels.ts";
+import { uploadEntries } from "./archive.ts";
 
 export const bundleKind = "bundle";
 export const bundleRecordKind = "bundle-record";

@@ -1,6 +1,6 @@
 import type Docker from "dockerode";
+import type { Owner } from "../../owner.ts";
 import type { Bundle } from "../../sandbox.ts";
-import type { Owner } from "../labels.ts";
 import { ensureBundleVolume } from "./bundle-volume.ts";
 
 /** The volumes of bundles. */

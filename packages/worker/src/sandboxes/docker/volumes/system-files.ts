@@ -6,7 +6,7 @@ import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { type ArchiveEntry, describeFile, listFolder } from "./archive.ts";
+import { type ArchiveEntry, describeFile, listFolder } from "../../files/pack-files.ts";
 import { findLibrary, listNeededLibraries } from "./needed-libraries.ts";
 
 const run = promisify(execFile);

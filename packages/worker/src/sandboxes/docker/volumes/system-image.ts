@@ -8,12 +8,13 @@
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import type { Log } from "../../../log.ts";
+import { type ArchiveEntry, packEntries } from "../../files/pack-files.ts";
+import type { Owner } from "../../owner.ts";
 import { sandboxPaths } from "../../paths.ts";
 import type { Engine } from "../engine/connect.ts";
 import { EngineError, isEngineError } from "../engine/errors.ts";
 import { readProgress } from "../engine/progress.ts";
-import { type Owner, sharedLabels, sharedObjectName } from "../labels.ts";
-import { type ArchiveEntry, packEntries } from "./archive.ts";
+import { sharedLabels, sharedObjectName } from "../labels.ts";
 import { listSystemFiles } from "./system-files.ts";
 
 export interface SystemImageOptions {

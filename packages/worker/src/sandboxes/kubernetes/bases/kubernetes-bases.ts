@@ -52,6 +52,15 @@ export class KubernetesBases {
     }
   }
 
+  /** Where a sandbox keeps an archive that its pod has yet to get. */
+  draftPath(sandbox: string): string {
+    return this.#path(`.of-${sandbox}`);
+  }
+
+  removeDraft(sandbox: string): void {
+    rmSync(this.draftPath(sandbox), { force: true });
+  }
+
   list(): Base[] {
     const names = readdirSync(this.#folder).filter((name) => validName.test(name));
     return names.map((name) => {

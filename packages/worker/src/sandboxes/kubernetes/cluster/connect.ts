@@ -13,6 +13,8 @@ import type {
   KubeConfig,
   ObservableMiddleware,
   V1Pod,
+  V1ResourceAttributes,
+  V1Secret,
   VersionInfo,
 } from "@kubernetes/client-node";
 import { ClusterError, type ErrorContext, explainClusterError, isClusterError } from "./errors.ts";
@@ -29,6 +31,7 @@ export interface ClusterOptions {
 }
 
 const defaultTimeoutMs = 30_000;
+const pingMs = 10_000;
 const serviceAccountFolder = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /** Loads the configuration. Does not connect yet. The client is large, so only workers that need it load it. */
@@ -48,7 +51,7 @@ function loadConfig(client: Client, { kubeconfig, context }: ClusterOptions): Ku
   } catch (error) {
     throw new ClusterError(
       "configuration",
-      `The worker does not know how to reach the Kubernetes cluster: ${(error as Error).message}. Set KUBECONFIG to the path of a kubeconfig file, or run the worker in a pod with a service account.`,
+      `The worker does not know how to reach the Kubernetes cluster: ${(error as Error).message}. Set --kubernetes-kubeconfig or KUBECONFIG to the path of a kubeconfig file, or run the worker in a pod with a service account.`,
       { cause: error },
     );
   }
@@ -92,6 +95,30 @@ export class Cluster {
   async version(): Promise<VersionInfo> {
     const api = this.#config.makeApiClient(this.#client.VersionApi);
     return await this.#call("read the version", (options) => api.getCode({}, options));
+  }
+
+  /** Rejects if the API server does not respond. */
+  async ping(): Promise<void> {
+    const api = this.#config.makeApiClient(this.#client.VersionApi);
+    await this.#call("read the version", (options) => api.getCode({}, options), pingMs);
+  }
+
+  /** Whether the worker's account has a right in the namespace. */
+  async isAllowed(right: V1ResourceAttributes): Promise<boolean> {
+    const { namespace } = this;
+    const api = this.#config.makeApiClient(this.#client.AuthorizationV1Api);
+    const body = { spec: { resourceAttributes: { ...right, namespace } } };
+    const { status } = await this.#call("review its own rights", (options) =>
+      api.createSelfSubjectAccessReview({ body }, options),
+    );
+    return status?.allowed ?? false;
+  }
+
+  async createSecret(body: V1Secret): Promise<void> {
+    const { namespace } = this;
+    await this.#call("create secrets", (options) =>
+      this.#core.createNamespacedSecret({ namespace, body }, options),
+    );
   }
 
   async createPod(body: V1Pod): Promise<V1Pod> {
@@ -167,8 +194,9 @@ export class Cluster {
   async #call<T>(
     action: string,
     run: (options: ConfigurationOptions<ObservableMiddleware>) => Promise<T>,
+    timeoutMs = this.#timeoutMs,
   ): Promise<T> {
-    const signal = AbortSignal.timeout(this.#timeoutMs);
+    const signal = AbortSignal.timeout(timeoutMs);
     const { Observable } = this.#client;
     const limit: ObservableMiddleware = {
       pre: (request) => {

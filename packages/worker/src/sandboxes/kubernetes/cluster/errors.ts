@@ -1,4 +1,5 @@
 import { printable } from "../../../images/image-error.ts";
+import { SandboxLostError } from "../../sandbox.ts";
 
 export type ClusterErrorCode =
   /** Nothing accepts connections at the API server's address, it does not respond, or the connection broke. */
@@ -13,20 +14,26 @@ export type ClusterErrorCode =
   | "unschedulable"
   | "image_pull"
   | "out_of_memory"
+  /** The pod used more than its limits. */
   | "evicted"
-  /** The pod or one of its containers ended for another reason. */
+  /** The cluster or somebody removed the pod, or it ended for another reason. */
   | "pod_ended"
+  /** A container cannot start, or ends again and again. */
+  | "cannot_start"
   | "timeout"
   | "configuration"
   | "failed";
 
+/** What does not concern the run. Another attempt has another pod, maybe on another node. */
+const recoverableCodes: ReadonlySet<ClusterErrorCode> = new Set(["unreachable", "pod_ended"]);
+
 /** A failure of the cluster. The message says what is wrong and what to do. It contains no credentials. */
-export class ClusterError extends Error {
+export class ClusterError extends SandboxLostError {
   override name = "ClusterError";
   readonly code: ClusterErrorCode;
 
   constructor(code: ClusterErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
+    super(message, { ...options, isRecoverable: recoverableCodes.has(code) });
     this.code = code;
   }
 }
@@ -88,12 +95,17 @@ export function explainResponse(
   if (status === 403 && /is forbidden: User /.test(reason))
     return make(
       "forbidden",
-      `The worker's account may not ${action} in the namespace ${namespace}: ${reason}. Grant it a role with the verbs get, list, watch, create and delete for pods, and create and get for pods/exec.`,
+      `The worker's account may not ${action} in the namespace ${namespace}: ${reason}. Grant it a role with the verbs get, list, create and delete for pods, and create and get for pods/exec.`,
     );
   if (status === 403 || status === 422 || status === 400)
     return make(
       "rejected",
       `The cluster refused to ${action}: ${reason}. Change the policy of the namespace ${namespace}, or the file of --kubernetes-pod.`,
+    );
+  if (status === 404 && /namespaces ".*" not found/.test(reason))
+    return make(
+      "configuration",
+      `The cluster has no namespace ${namespace}. Create it, or set --kubernetes-namespace to another one.`,
     );
   if (status === 404) return make("not_found", `The cluster does not have this object: ${reason}.`);
   if (status === 409) return make("conflict", `The cluster refused to ${action}: ${reason}.`);

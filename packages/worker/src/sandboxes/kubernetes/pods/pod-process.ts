@@ -29,6 +29,8 @@ export interface PodProcessOptions {
   pod: SandboxPod;
   hooks: LaunchHooks;
   setup: PodSetup;
+  /** Called when the container has started again because it had run out of memory. */
+  onOutOfMemory(): void;
   log: Log;
 }
 
@@ -62,7 +64,7 @@ export class PodProcess implements InitProcess {
       await setup.fillVolumes(options);
       const found = await pod.connect(kind, options);
       if (!found) return this.#finish();
-      const { connection, configurations } = found;
+      const { connection } = found;
       this.#connection = connection;
       void connection.closed.then(() => this.#confirmEnd());
       if (this.#isKilled) {
@@ -70,7 +72,7 @@ export class PodProcess implements InitProcess {
         return undefined;
       }
       try {
-        await setup.setUp(kind, connection, configurations);
+        await setup.setUp(kind, found, options);
         await hooks.onConnected(connection);
         return connection;
       } catch (error) {
@@ -100,6 +102,14 @@ export class PodProcess implements InitProcess {
     return undefined;
   }
 
+  /** Called when another container runs than before. This connection was its first. */
+  async #handleRestart(): Promise<void> {
+    const { kind, pod, setup, onOutOfMemory } = this.#options;
+    const isOutOfMemory = await pod.hasRestartedOutOfMemory(kind).catch(() => false);
+    setup.noteRestart(kind, { isOutOfMemory });
+    if (isOutOfMemory) onOutOfMemory();
+  }
+
   /** Asks init after the connection is closed. It answers a new connection when all processes have exited. */
   async #confirmEnd(): Promise<void> {
     const { kind, pod, hooks, log } = this.#options;
@@ -114,9 +124,10 @@ export class PodProcess implements InitProcess {
         const options = this.#connectOptions(() => isDone || performance.now() > giveUpAt);
         const found = await pod.connect(kind, options);
         found?.connection.close();
+        if (found?.configurations === 0) await this.#handleRestart();
         break;
       } catch (error) {
-        if (await pod.hasEnded(kind).catch(() => false)) break;
+        if (await pod.findEnd(kind).catch(() => undefined)) break;
         if (performance.now() > giveUpAt) {
           log.warn({ error, pod: pod.name }, "the cluster did not confirm the end of processes");
           break;

@@ -1,9 +1,10 @@
 /** What the pod of a sandbox consists of, and what its containers are allowed to do. */
 import type { V1Container, V1ObjectMeta, V1Pod, V1VolumeMount } from "@kubernetes/client-node";
-import { initPath, programsPath } from "../../files/programs.ts";
+import { initPath, programNames, programsPath, systemChangesPath } from "../../files/programs.ts";
 import type { Limits } from "../../limits.ts";
 import { sandboxPaths } from "../../paths.ts";
 import type { ProcessKind } from "../../systems/command-system.ts";
+import type { PullCredentials } from "../images/pull-secret.ts";
 import type { PodOptions } from "./pod-options.ts";
 
 /** What init itself needs, with and without an image: it changes users and kills what they run. */
@@ -21,14 +22,21 @@ const scriptLimits = { memory: "1Gi" };
 const scriptRequests = { cpu: "10m", memory: "32Mi" };
 
 const programsVolume = "programs";
-/** Where the init container installs the programs. */
+/** Where init containers see the volumes that they fill. */
 const installPath = "/.outrider/programs";
+const homePath = "/.outrider/home";
 
 export interface PodPlan {
   metadata: V1ObjectMeta;
   systemImage: string;
   /** The environment's image, with its digest. */
   image: string | undefined;
+  /** With these, the node pulls the image. They become a secret with the name of the pod. */
+  pullCredentials?: PullCredentials | undefined;
+  /** The path of the home of commands, which is a volume. Without it, their home is not stored. */
+  home: string | undefined;
+  /** Whether the home starts with the files that the image has there. */
+  fillsHome: boolean;
   limits: Limits;
   /** The limits that the environment asks for, which are also guaranteed. */
   requested: Limits;
@@ -45,12 +53,14 @@ export interface PodPlan {
 
 export function describePod(plan: PodPlan): V1Pod {
   const { metadata, systemImage, image, limits, options } = plan;
-  const { labels, annotations, ...podOptions } = options;
+  const { labels, annotations, imagePullSecrets = [], ...podOptions } = options;
+  const pullSecrets = [...imagePullSecrets, ...(plan.pullCredentials ? [{ name: metadata.name ?? "" }] : [])];
   const disk = limits.disk_mb === undefined ? undefined : `${limits.disk_mb}Mi`;
   const emptyDir = disk === undefined ? {} : { sizeLimit: disk };
-  const mounts: V1VolumeMount[] = [
+  /** Scripts see the home always at the same path. */
+  const mounts = (home: string | undefined): V1VolumeMount[] => [
     { name: "workspace", mountPath: sandboxPaths.workspace },
-    { name: "home", mountPath: sandboxPaths.home },
+    ...(home === undefined ? [] : [{ name: "home", mountPath: home }]),
   ];
   const programs = image ? [{ name: programsVolume, mountPath: programsPath, readOnly: true }] : [];
   const bundles = plan.bundles.map((mountPath, index) => ({ name: `bundle-${index}`, mountPath }));
@@ -61,7 +71,7 @@ export function describePod(plan: PodPlan): V1Pod {
     command: [initPath, ...plan.initArguments(kind)],
     workingDir: "/",
     volumeMounts: [
-      ...mounts,
+      ...mounts(kind === "commands" ? plan.home : sandboxPaths.home),
       ...bundles.map((mount) => ({ ...mount, readOnly: kind === "commands" })),
       ...(kind === "commands" ? programs : []),
     ],
@@ -86,6 +96,7 @@ export function describePod(plan: PodPlan): V1Pod {
     },
     spec: {
       ...podOptions,
+      ...(pullSecrets.length > 0 ? { imagePullSecrets: pullSecrets } : {}),
       // A container that ran out of memory starts again, unless it has ended by itself.
       restartPolicy: "OnFailure",
       automountServiceAccountToken: false,
@@ -99,7 +110,7 @@ export function describePod(plan: PodPlan): V1Pod {
       terminationGracePeriodSeconds: 0,
       activeDeadlineSeconds: plan.maxSeconds,
       securityContext: { seccompProfile: { type: "RuntimeDefault" } },
-      ...(image ? { initContainers: [installContainer(systemImage)] } : {}),
+      ...(image ? { initContainers: initContainers(plan, image) } : {}),
       containers: [container("commands"), container("scripts")],
       volumes: [
         { name: "workspace", emptyDir },
@@ -119,13 +130,37 @@ const restrictions = {
   allowPrivilegeEscalation: false,
 };
 
+function initContainers({ systemImage, home, fillsHome }: PodPlan, image: string): V1Container[] {
+  const install = installContainer(systemImage);
+  return home === undefined || !fillsHome ? [install] : [install, homeContainer(image, home)];
+}
+
+/** Copies the home that the image has to the volume that hides it. The program does what commands could do themselves. */
+function homeContainer(image: string, home: string): V1Container {
+  return {
+    ...{ name: "home", image, imagePullPolicy: "IfNotPresent" },
+    command: [systemChangesPath, "fill", home, homePath],
+    workingDir: "/",
+    volumeMounts: [
+      { name: programsVolume, mountPath: programsPath, readOnly: true },
+      { name: "home", mountPath: homePath },
+    ],
+    resources: { limits: { memory: "256Mi" }, requests: scriptRequests },
+    securityContext: {
+      ...restrictions,
+      capabilities: { drop: ["ALL"], add: ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETFCAP"] },
+    },
+  };
+}
+
 /** Copies the programs to where the container with the environment's image finds them. */
 function installContainer(systemImage: string): V1Container {
   return {
     name: "install",
     image: systemImage,
     imagePullPolicy: "IfNotPresent",
-    command: ["/bin/sh", "-c", `cp ${programsPath}/* ${installPath}/`],
+    // The folder also has programs of the worker itself.
+    command: ["/bin/cp", ...[...programNames, "rg"].map((name) => `${programsPath}/${name}`), installPath],
     volumeMounts: [{ name: programsVolume, mountPath: installPath }],
     resources: { limits: { memory: "256Mi" }, requests: scriptRequests },
     securityContext: { ...restrictions, capabilities: { drop: ["ALL"] } },

@@ -27,14 +27,19 @@ function readEnd({ metadata, status = {} }: V1Pod): PodState | undefined {
   );
   const reason = status.reason ?? "";
   const detail = textOf(status.message ?? disruption?.message);
-  if (reason === "Evicted" || disruption?.reason === "TerminationByKubelet")
+  if (reason === "Evicted" && /exceed/i.test(detail))
     return ended(
       "evicted",
       `The node evicted the pod of the sandbox${detail}. Use less disk space or memory, or give the environment higher limits.`,
     );
+  if (reason === "Evicted" || disruption?.reason === "TerminationByKubelet")
+    return ended(
+      "pod_ended",
+      `The node evicted the pod of the sandbox, because it lacked resources itself${detail}. Start the run again.`,
+    );
   if (disruption)
     return ended(
-      "evicted",
+      "pod_ended",
       `The cluster removed the pod of the sandbox from its node${detail}. Start the run again.`,
     );
   if (reason === "NodeLost" || reason === "NodeShutdown" || reason === "Terminated")
@@ -65,6 +70,9 @@ const pullReasons =
 const createReasons =
   /^(CreateContainerConfigError|CreateContainerError|RunContainerError|PreStartHookError)$/;
 
+/** They end before the others start. */
+const initContainerNames = ["install", "home"];
+
 function readStart({ image, state, lastState, name }: V1ContainerStatus): PodState | undefined {
   const waiting = state?.waiting;
   const reason = waiting?.reason ?? "";
@@ -77,7 +85,7 @@ function readStart({ image, state, lastState, name }: V1ContainerStatus): PodSta
   }
   if (createReasons.test(reason))
     return ended(
-      "pod_ended",
+      "cannot_start",
       `The container ${name} of the sandbox cannot start${detail}. Correct the image or the pod's settings.`,
     );
   const last = state?.terminated ?? lastState?.terminated;
@@ -85,10 +93,10 @@ function readStart({ image, state, lastState, name }: V1ContainerStatus): PodSta
     return isOutOfMemory(last)
       ? outOfMemoryState()
       : ended(
-          "pod_ended",
+          "cannot_start",
           `The container ${name} of the sandbox ends again and again${textOf(last?.message)}. Start the run again.`,
         );
-  if (state?.terminated && state.terminated.exitCode === 0 && name !== "install")
+  if (state?.terminated && state.terminated.exitCode === 0 && !initContainerNames.includes(name))
     return ended("pod_ended", "The deadline of the sandbox has passed long ago. Start the run again.");
   if (state?.terminated && name === "install" && state.terminated.exitCode !== 0)
     return ended(
@@ -109,6 +117,15 @@ function readSchedule({ spec, status = {} }: V1Pod): PodState | undefined {
       `No node of the cluster can run the sandbox${textOf(scheduled.message)}. Add nodes, lower the environment's limits, or change nodeSelector and tolerations in the file of --kubernetes-pod.`,
     ),
   };
+}
+
+/** How often a container has started again, and whether it had run out of memory the last time. */
+export function readRestarts(
+  { status = {} }: V1Pod,
+  container: string,
+): { count: number; isOutOfMemory: boolean } {
+  const own = status.containerStatuses?.find(({ name }) => name === container);
+  return { count: own?.restartCount ?? 0, isOutOfMemory: isOutOfMemory(own?.lastState?.terminated) };
 }
 
 /** Explains a failure of the node to pull an image. */

@@ -5,8 +5,9 @@ import { InitConnection, type InitOptions } from "../../init/init-connection.ts"
 import type { ProcessKind } from "../../systems/command-system.ts";
 import type { Cluster } from "../cluster/connect.ts";
 import { ClusterError, isClusterError } from "../cluster/errors.ts";
+import { describePullSecret } from "../images/pull-secret.ts";
 import { describePod, type PodPlan } from "./pod-spec.ts";
-import { readPodState } from "./pod-state.ts";
+import { readPodState, readRestarts } from "./pod-state.ts";
 
 /** How long each step of a start may take. */
 export interface StartLimits {
@@ -26,12 +27,20 @@ export const defaultStartLimits: StartLimits = {
 
 const firstWaitMs = 50;
 const longestWaitMs = 500;
+/** The cluster knows a moment later than the worker that a container has started again. */
+const restartReportMs = 10_000;
 
 export interface ConnectOptions extends Omit<InitOptions, "deadlineMs"> {
   /** The time until the sandbox's deadline. */
   remainingMs(): number;
   /** Whether nobody needs the connection any longer. */
   isAborted(): boolean;
+}
+
+export interface PodConnection {
+  connection: InitConnection;
+  /** The number of earlier connections since the container started. */
+  configurations: number;
 }
 
 /** The pod of a sandbox, from its creation to its removal. */
@@ -42,6 +51,8 @@ export class SandboxPod {
   readonly #plan: PodPlan;
   /** What init accepts connections by. Commands never see them. */
   readonly #tokens: Record<ProcessKind, string> = { commands: newToken(), scripts: newToken() };
+  /** How often containers have started again. */
+  readonly #restarts: Record<ProcessKind, number> = { commands: 0, scripts: 0 };
   #createdAt = 0;
 
   constructor(
@@ -57,18 +68,24 @@ export class SandboxPod {
   }
 
   async create(): Promise<void> {
-    await this.#cluster.createPod(describePod(this.#plan));
+    const { pullCredentials } = this.#plan;
+    const created = await this.#cluster.createPod(describePod(this.#plan));
     this.#createdAt = performance.now();
+    if (!pullCredentials) return;
+    try {
+      // The node needs the secret only after it has installed the programs.
+      await this.#cluster.createSecret(describePullSecret(created, pullCredentials));
+    } catch (error) {
+      await this.remove();
+      throw error;
+    }
   }
 
   /**
    * Connects to init in a container, once it runs. Returns undefined if nobody needs the connection any longer. Rejects with
    * the reason if the container cannot run, and if the API server does not respond until the deadline.
    */
-  async connect(
-    kind: ProcessKind,
-    options: ConnectOptions,
-  ): Promise<{ connection: InitConnection; configurations: number } | undefined> {
+  async connect(kind: ProcessKind, options: ConnectOptions): Promise<PodConnection | undefined> {
     for (let wait = firstWaitMs; ; wait = Math.min(wait * 1.5, longestWaitMs)) {
       if (options.isAborted()) return undefined;
       const found = await this.#tryConnect(kind, options);
@@ -125,9 +142,25 @@ export class SandboxPod {
     if (options.remainingMs() <= 0) throw failure;
   }
 
-  /** Whether no container can run again, as far as the cluster knows. */
-  async hasEnded(kind: ProcessKind): Promise<boolean> {
-    return readPodState(await this.#cluster.readPod(this.name), kind).phase === "ended";
+  /** Returns why no container can run again, as far as the cluster knows. */
+  async findEnd(kind: ProcessKind): Promise<ClusterError | undefined> {
+    const state = readPodState(await this.#cluster.readPod(this.name), kind);
+    return state.phase === "ended" ? state.error : undefined;
+  }
+
+  /** Called when a container has started again. Returns whether it had run out of memory. */
+  async hasRestartedOutOfMemory(kind: ProcessKind): Promise<boolean> {
+    const giveUpAt = performance.now() + restartReportMs;
+    for (;;) {
+      const pod = await this.#cluster.readPod(this.name);
+      if (!pod) return false;
+      const { count, isOutOfMemory } = readRestarts(pod, kind);
+      if (count > this.#restarts[kind] || performance.now() > giveUpAt) {
+        this.#restarts[kind] = count;
+        return isOutOfMemory;
+      }
+      await delay(longestWaitMs);
+    }
   }
 
   async remove(): Promise<void> {

@@ -1,21 +1,18 @@
 /**
- * Runs with Docker sandboxes whose workers and engine fail: one server, worker processes that reach the server and the
- * engine through proxies, and an engine of its own. Leases are short so that they expire within a test.
+ * Runs whose workers and engine fail: one server, worker processes that reach the server and the engine through proxies, and an
+ * engine of its own. Leases are short so that they expire within a test.
  */
 import { onTestFinished, vi } from "vitest";
-import { TcpProxy } from "../../../../../e2e/chaos/tcp-proxy.ts";
-import { waitOptions } from "../../../../../scripts/tests/wait-options.ts";
-import { openEngine } from "../../../src/sandboxes/docker/engine/connect.ts";
-import { labelNames, parseLabel } from "../../../src/sandboxes/docker/labels.ts";
-import { ensureSystemImage } from "../../../src/sandboxes/docker/volumes/system-image.ts";
+import { TcpProxy } from "../../../../e2e/chaos/tcp-proxy.ts";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import {
   longSleep,
   processesWith,
   startTestInstallation,
   type TestInstallation,
   waitForSleep,
-} from "../../installation.ts";
-import { startDocker, type TestEngine } from "../test-engine.ts";
+} from "../installation.ts";
+import type { FaultyEngine } from "./faulty-engine.ts";
 
 export const LEASE_MS = 12_000;
 
@@ -32,30 +29,14 @@ export interface FaultyWorker {
 }
 
 export interface FaultyInstallation extends TestInstallation {
-  engine: TestEngine;
-  /** Starts a worker with Docker sandboxes. A worker of the same `folder` is the same for the engine. */
+  engine: FaultyEngine;
+  /** Starts a worker. One of the same `folder` is the same for the engine. */
   startWorker(name: string): Promise<FaultyWorker>;
   /** Starts the process of a worker again. */
   restartWorker(worker: FaultyWorker): Promise<void>;
-  /** Lists what the engine has of a run's sandboxes. */
-  objectsOf(run: string): Promise<string[]>;
 }
 
-/** Starts an engine with the system image, which all workers share because it takes long to make. */
-export async function startFaultyEngine(): Promise<{ engine: TestEngine; systemImage: string }> {
-  const engine = await startDocker();
-  const owner = { installation: "run-faults" };
-  const systemImage = await ensureSystemImage(await openEngine({ host: engine.host }), { owner });
-  return { engine, systemImage };
-}
-
-export async function startFaultyInstallation({
-  engine,
-  systemImage,
-}: {
-  engine: TestEngine;
-  systemImage: string;
-}): Promise<FaultyInstallation> {
+export async function startFaultyInstallation(engine: FaultyEngine): Promise<FaultyInstallation> {
   const installation = await startTestInstallation({
     OUTRIDER_LEASE_SECONDS: String(LEASE_MS / 1_000),
     OUTRIDER_LEASE_GRACE_SECONDS: "1",
@@ -72,11 +53,8 @@ export async function startFaultyInstallation({
     async startWorker(name) {
       const { hostname, port } = new URL(installation.origin);
       const toServer = await openProxy({ host: hostname, port: Number(port) });
-      const toEngine = await openProxy({ path: engine.socketPath });
-      const options = [
-        ...["--server", toServer.url, "--sandbox", "docker"],
-        ...["--docker-host", `tcp://127.0.0.1:${toEngine.port}`, "--docker-system-image", systemImage],
-      ];
+      const toEngine = await openProxy(engine.target);
+      const options = ["--server", toServer.url, ...(await engine.workerOptions(toEngine.port))];
       const worker = await installation.workerProcess(name, ...options);
       onTestFinished(() => continueProcesses(worker.folder));
       const { pid, folder, waitForOutput, end } = worker;
@@ -85,21 +63,6 @@ export async function startFaultyInstallation({
     },
     async restartWorker({ name, options }) {
       await installation.workerProcess(name, ...options);
-    },
-    async objectsOf(run) {
-      const { docker } = await openEngine({ host: engine.host });
-      const filters = JSON.stringify({ label: [labelNames.sandbox] });
-      const [containers, { Volumes }, images] = await Promise.all([
-        docker.listContainers({ all: true, filters }),
-        docker.listVolumes({ filters }),
-        docker.listImages({ all: true, filters }),
-      ]);
-      const objects = [
-        ...containers.map(({ Names, Labels }) => ({ name: `container ${Names[0]}`, labels: Labels })),
-        ...(Volumes ?? []).map(({ Name, Labels }) => ({ name: `volume ${Name}`, labels: Labels })),
-        ...images.map(({ Id, Labels }) => ({ name: `image ${Id}`, labels: Labels })),
-      ];
-      return objects.filter(({ labels }) => parseLabel(labels).run_id === run).map(({ name }) => name);
     },
   };
 }

@@ -1,6 +1,6 @@
 import { expect, vi } from "vitest";
-import { waitOptions } from "../../../../../scripts/tests/wait-options.ts";
-import { type Event, outputOf } from "../../installation.ts";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
+import { type Event, outputOf } from "../installation.ts";
 import type { FaultyInstallation, InterruptedRun } from "./faulty-installation.ts";
 
 /** Waits until another attempt runs the interrupted command, and returns when the run was found to need one. */
@@ -31,5 +31,5 @@ export async function expectRecovery(
   expect(outputOf(events)).toBe("stored\nstored\nstored\n");
   expect(sleeps.max).toBe(1);
   await sleeps.waitUntilGone();
-  await vi.waitFor(async () => expect(await installation.objectsOf(id)).toEqual([]), waitOptions);
+  await vi.waitFor(async () => expect(await installation.engine.objectsOf(id)).toEqual([]), waitOptions);
 }

@@ -1,8 +1,8 @@
 /** What can fail while a run is in the middle of a command. Each function tests that the run ends as it should. */
 import { expect, vi } from "vitest";
-import type { Disconnection } from "../../../../../e2e/chaos/tcp-proxy.ts";
-import { waitOptions } from "../../../../../scripts/tests/wait-options.ts";
-import { workerPidsOf } from "../../installation.ts";
+import type { Disconnection } from "../../../../e2e/chaos/tcp-proxy.ts";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
+import { workerPidsOf } from "../installation.ts";
 import { expectRecovery, waitForNextAttempt } from "./expect-recovery.ts";
 import { type FaultyInstallation, startInterruptedRun } from "./faulty-installation.ts";
 
@@ -12,7 +12,7 @@ async function killWorker(installation: FaultyInstallation): Promise<void> {
   const run = await startInterruptedRun(installation);
   await first.end("SIGKILL");
   await run.sleeps.waitUntilGone();
-  expect((await installation.objectsOf(run.id)).length).toBeGreaterThan(0);
+  expect((await installation.engine.objectsOf(run.id)).length).toBeGreaterThan(0);
   await installation.startWorker("second");
   await waitForNextAttempt(installation, run);
   await installation.restartWorker(first);
@@ -59,9 +59,9 @@ async function killEngine(installation: FaultyInstallation): Promise<void> {
   const run = await startInterruptedRun(installation);
   await installation.engine.kill();
   const other = await installation.create(["RUN: echo other"]);
-  await worker.waitForOutput("container engine does not respond, not accepting new runs");
+  await worker.waitForOutput(installation.engine.messages.away);
   await installation.engine.start();
-  await worker.waitForOutput("container engine responds again, accepting new runs");
+  await worker.waitForOutput(installation.engine.messages.back);
   expect(await installation.until(other, "SUCCEEDED")).toMatchObject({ attempts: 1 });
   await waitForNextAttempt(installation, run);
   await expectRecovery(installation, run);
@@ -80,14 +80,12 @@ async function stopEngine(installation: FaultyInstallation): Promise<void> {
 /** The worker says what is wrong and exits. Started again, it works. */
 async function startWithoutEngine(installation: FaultyInstallation): Promise<void> {
   await installation.engine.kill();
-  await expect(installation.startWorker("first")).rejects.toThrow(
-    /The container engine at tcp:\S+ .*Start Docker or Podman|closed the connection/,
-  );
+  await expect(installation.startWorker("first")).rejects.toThrow(installation.engine.missing);
   await installation.engine.start();
   await installation.startWorker("second");
   const id = await installation.create(["RUN: echo on"], { config: { idle_timeout_minutes: 0 } });
   await installation.until(id, "SUCCEEDED");
-  await vi.waitFor(async () => expect(await installation.objectsOf(id)).toEqual([]), waitOptions);
+  await vi.waitFor(async () => expect(await installation.engine.objectsOf(id)).toEqual([]), waitOptions);
 }
 
 export const faults = {
