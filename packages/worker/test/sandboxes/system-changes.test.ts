@@ -10,7 +10,7 @@ import { nativeProgram } from "../../src/sandboxes/files/programs.ts";
  * Makes two systems with the same image, `one` and `two`, each with a volume. `mark` and `pack` are for the first one, and
  * `unpack` for the second. Everything is below a mount point that only the script sees.
  */
-const prelude = `
+const setup = `
 set -e
 mount -t tmpfs tmpfs "$1"; cd "$1"; mkdir image
 (cd image; mkdir proc workspace etc usr usr/share usr/share/data; echo kept > etc/kept; echo gone > etc/gone
@@ -30,16 +30,7 @@ list() { (cd $1; find . -xdev ! -name program ! -path ./proc -printf '%P %y %m %
 function run(script: string, kind: "overlay" | "tmpfs" = "overlay"): string {
   const folder = mkdtempSync(join(tmpdir(), "outrider-changes-"));
   try {
-    const args = [
-      "-m",
-      "bash",
-      "-c",
-      prelude + script,
-      "bash",
-      folder,
-      kind,
-      nativeProgram("system-changes"),
-    ];
+    const args = ["-m", "bash", "-c", setup + script, "bash", folder, kind, nativeProgram("system-changes")];
     return execFileSync("unshare", args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
   } catch (error) {
     const { stdout, stderr } = error as { stdout: string; stderr: string };
