@@ -91,7 +91,7 @@ export async function openTunnel(port: number, target: string): Promise<Socket> 
     else
       await Promise.race([
         once(socket, "readable"),
-        once(socket, "end").then(() => Promise.reject(new Error(head))),
+        ...["end", "close"].map((event) => once(socket, event).then(() => Promise.reject(new Error(head)))),
       ]);
   }
   if (!head.startsWith("HTTP/1.1 200 ")) throw new Error(head);

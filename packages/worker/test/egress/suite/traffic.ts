@@ -207,7 +207,7 @@ function defineTests(startProxy: StartProxy): void {
         socket.resume().once("close", () => open--);
       });
       const port = await serve(server);
-      const proxy = await startProxy({ exceptions: "127.0.0.1", limits: { idleMs: 100 } });
+      const proxy = await startProxy({ exceptions: "127.0.0.1", limits: { idleMs: 1_000 } });
       const socket = await openTunnel(proxy.port, `127.0.0.1:${port}`);
       await expect(readToEnd(socket)).rejects.toThrow("ECONNRESET");
       expect(await send(proxy.port, "GET ")).toBe("");
