@@ -121,11 +121,13 @@ describe("images of pods", () => {
     if (!layer) throw new Error("busybox is not installed.");
     const provider = await open();
     const images = imagesOf(provider);
+    const own = await startRegistry();
+    await expose(shared.cluster, own.host);
     const made = makeImage({
       layers: [layer],
       config: { Env: ["PATH=/bin", "FLAVOR=vanilla"], WorkingDir: "/srv", User: "1234:4321" },
     });
-    const reference = await push(registry, "acme/small:1", made);
+    const reference = await push(own, "acme/small:1", made);
     expect(await images.resolve(reference, { signal })).toBe(made.digest);
     const messages: string[] = [];
     const onProgress = (message: string) => messages.push(message);
@@ -138,11 +140,9 @@ describe("images of pods", () => {
     expect(await runIn(provider, image, "id -u; id -g; echo $FLAVOR $HOME $0")).toBe(
       "1234\n4321\nvanilla /home/sandbox /bin/sh\n",
     );
+    await own.close();
     // The registry is not needed again.
-    const again = await images.pull(
-      { reference: reference.replace(registry.host, registry.host), digest: made.digest },
-      { signal, onProgress },
-    );
+    const again = await images.pull({ reference, digest: made.digest }, { signal, onProgress });
     expect(again).toEqual(image);
     expect(messages.at(-1)).toBe("The nodes of the cluster have pulled the image before.");
   });

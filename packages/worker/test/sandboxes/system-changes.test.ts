@@ -10,7 +10,7 @@ import { nativeProgram } from "../../src/sandboxes/files/programs.ts";
  * Makes two systems with the same image, `one` and `two`, each with a volume. `mark` and `pack` are for the first one, and
  * `unpack` for the second. Everything is below a mount point that only the script sees.
  */
-const prelude = `
+const setup = `
 set -e
 mount -t tmpfs tmpfs "$1"; cd "$1"; mkdir image
 (cd image; mkdir proc workspace etc usr usr/share usr/share/data; echo kept > etc/kept; echo gone > etc/gone
@@ -34,7 +34,7 @@ function run(script: string, kind: "overlay" | "tmpfs" = "overlay"): string {
       "-m",
       "bash",
       "-c",
-      prelude + script,
+      setup + script,
       "bash",
       folder,
       kind,
