@@ -10,10 +10,9 @@ export interface Pods {
   systemImage: string;
   /** The folder of this machine that pods see as /outside. */
   outside: string;
-  /** The names of the pods of sandboxes. */
-  list(): Promise<string[]>;
   /** Deletes the pod of a sandbox, if there is one. */
   deleteOne(): Promise<void>;
+  deleteAll(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -24,14 +23,16 @@ export async function startPods(): Promise<Pods> {
   const selector = "--selector=app.kubernetes.io/component=sandbox";
   const systemImage = await importSystemImage(cluster);
   await cluster.denyPodTraffic();
-  const list = async () =>
-    (await cluster.kubectl(["get", "pods", selector, "--output=name"])).split("\n").filter(Boolean);
   return {
-    ...{ cluster, outside, systemImage, list },
+    ...{ cluster, outside, systemImage },
     async deleteOne() {
       // The API server may be away.
-      const [pod] = await list().catch(() => []);
+      const list = await cluster.kubectl(["get", "pods", selector, "--output=name"]).catch(() => "");
+      const [pod] = list.split("\n");
       if (pod) await cluster.kubectl(["delete", pod, "--now", "--wait=false"]).catch(() => {});
+    },
+    async deleteAll() {
+      await cluster.kubectl(["delete", "pods", selector, "--now"]);
     },
     async stop() {
       await cluster.stop();
