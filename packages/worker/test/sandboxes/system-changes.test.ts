@@ -30,16 +30,7 @@ list() { (cd $1; find . -xdev ! -name program ! -path ./proc -printf '%P %y %m %
 function run(script: string, kind: "overlay" | "tmpfs" = "overlay"): string {
   const folder = mkdtempSync(join(tmpdir(), "outrider-changes-"));
   try {
-    const args = [
-      "-m",
-      "bash",
-      "-c",
-      setup + script,
-      "bash",
-      folder,
-      kind,
-      nativeProgram("system-changes"),
-    ];
+    const args = ["-m", "bash", "-c", setup + script, "bash", folder, kind, nativeProgram("system-changes")];
     return execFileSync("unshare", args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
   } catch (error) {
     const { stdout, stderr } = error as { stdout: string; stderr: string };
