@@ -184,8 +184,13 @@ async function feed(connection: InitConnection, argv: string[], archive: Readabl
     command.started,
   ]);
   if (exitCode === 0) return output;
-  const reason =
-    exitCode === null ? "the sandbox was killed" : stderr.toString().trim() || `exit code ${exitCode}`;
+  // If the worker killed the sandbox, nobody reads this error.
+  if (exitCode === null)
+    throw new ClusterError(
+      "unreachable",
+      "The connection to the pod of the sandbox was lost while its files were prepared. Start the run again.",
+    );
+  const reason = stderr.toString().trim() || `exit code ${exitCode}`;
   throw new Error(`The files of the sandbox cannot be prepared: ${reason}.`, { cause: sendError });
 }
 
