@@ -17,7 +17,7 @@ const RUNS = 1_000;
 const CALLERS = 8;
 const SLOTS = 32;
 /** Enough rounds for the JIT compilation of both sides. */
-const WARM_UPS = 6;
+const WARM_UPS = 3;
 
 export async function benchThroughput(): Promise<BenchResult[]> {
   await using outrider = await startOutrider();
