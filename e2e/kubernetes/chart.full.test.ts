@@ -109,7 +109,7 @@ describe("the Helm chart", () => {
     expect(roles.map(({ metadata }) => metadata.namespace)).toEqual(["outrider", "outrider", "sandboxes"]);
     for (const { rules } of roles)
       expect(rules).toEqual([
-        { apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch", "create", "delete"] },
+        { apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "create", "delete"] },
         { apiGroups: [""], resources: ["pods/exec"], verbs: ["get", "create"] },
       ]);
     expect(allManifests().filter(({ kind }) => kind.startsWith("Cluster"))).toEqual([]);
@@ -119,7 +119,7 @@ describe("the Helm chart", () => {
     const manifests = await renderChart({ ...externalValues, sandboxes: { pullSecrets: true } });
     const [role] = manifests.filter(({ kind }) => kind === "Role");
     expect(role?.rules).toEqual([
-      { apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch", "create", "delete"] },
+      { apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "create", "delete"] },
       { apiGroups: [""], resources: ["pods/exec"], verbs: ["get", "create"] },
       { apiGroups: [""], resources: ["secrets"], verbs: ["create"] },
     ]);

@@ -221,7 +221,7 @@ describe.skipIf(!canRunClusters)("the Helm chart in a cluster", () => {
         .map((line) => line.trim().replaceAll(/ +/g, " "))
         .filter((line) => line !== "" && !/^(selfsubject|\[\/)/.test(line));
     };
-    const pods = ["pods [] [] [get list watch create delete]", "pods/exec [] [] [get create]"];
+    const pods = ["pods [] [] [get list create delete]", "pods/exec [] [] [get create]"];
     expect((await listRights()).sort()).toEqual(pods);
     for (const other of ["default", "kube-system"])
       expect(await listRights(`--namespace=${other}`)).toEqual([]);
