@@ -13,6 +13,7 @@ import {
   openKubernetesProvider,
 } from "../../src/sandboxes/kubernetes/kubernetes-provider.ts";
 import type { KubernetesSandbox } from "../../src/sandboxes/kubernetes/kubernetes-sandbox.ts";
+import { removeFinishedPods } from "../../src/sandboxes/kubernetes/pods/finished-pods.ts";
 import type { Limits } from "../../src/sandboxes/limits.ts";
 import { readProcess } from "../../src/sandboxes/local/process/processes.ts";
 import type { SandboxProvider } from "../../src/sandboxes/sandbox.ts";
@@ -262,4 +263,35 @@ describe.skipIf(!canRunClusters)("a whole run", () => {
       message: expect.stringMatching(/^The node evicted the pod of the sandbox: .*exceeds the limit/),
     });
   });
+});
+
+test.skipIf(!canRunClusters)("pods of lost workers are removed some time after they have ended", async () => {
+  const namespace = await createNamespace(cluster);
+  const { kubeconfig } = cluster;
+  const shared = { cluster: await openCluster({ kubeconfig, namespace }), log: silent };
+  const create = async (name: string, command: string, component = "sandbox") => {
+    const labels = { "app.kubernetes.io/managed-by": "outrider", "app.kubernetes.io/component": component };
+    const container = { name: "main", image: systemImage, command: ["/bin/bash", "-c", command] };
+    const spec = { restartPolicy: "Never", containers: [container] };
+    const pod = { apiVersion: "v1", kind: "Pod", metadata: { name, namespace, labels }, spec };
+    await cluster.kubectl(["create", "-f", "-"], pod);
+  };
+  const list = async () => {
+    const pods = await shared.cluster.listPods({ "app.kubernetes.io/managed-by": "outrider" });
+    return Object.fromEntries(pods.map(({ metadata, status }) => [metadata?.name, status?.phase]));
+  };
+  await create("succeeded", "exit 0");
+  await create("failed", "exit 1");
+  await create("at-work", "exec sleep infinity");
+  await create("server", "exit 0", "server");
+  const ended = { succeeded: "Succeeded", failed: "Failed", server: "Succeeded", "at-work": "Running" };
+  await vi.waitFor(async () => expect(await list()).toEqual(ended), waitOptions);
+
+  await removeFinishedPods(shared);
+  expect(await list()).toEqual(ended);
+  await removeFinishedPods(shared, { endedBefore: Date.now() + 60_000 });
+  await vi.waitFor(
+    async () => expect(await list()).toEqual({ server: "Succeeded", "at-work": "Running" }),
+    waitOptions,
+  );
 });

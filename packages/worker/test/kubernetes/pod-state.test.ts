@@ -1,5 +1,6 @@
 import type { V1ContainerStatus, V1Pod, V1PodStatus } from "@kubernetes/client-node";
 import { describe, expect, test } from "vitest";
+import { findEnd } from "../../src/sandboxes/kubernetes/pods/finished-pods.ts";
 import { readPodState, readRestarts } from "../../src/sandboxes/kubernetes/pods/pod-state.ts";
 
 const status = (name: string, more: Partial<V1ContainerStatus>): V1ContainerStatus => ({
@@ -116,4 +117,16 @@ test("a container that has started again is known to have run out of memory", ()
   expect(readRestarts(restarted("OOMKilled"), "commands")).toEqual({ count: 1, isOutOfMemory: true });
   expect(readRestarts(restarted("OOMKilled"), "scripts")).toEqual({ count: 0, isOutOfMemory: false });
   expect(readRestarts(restarted("Error"), "commands")).toEqual({ count: 1, isOutOfMemory: false });
+});
+
+test("the end of a pod is the latest time of its status", () => {
+  const at = (minute: number) => new Date(Date.UTC(2030, 0, 1, 0, minute));
+  const terminated = { exitCode: 0, finishedAt: at(3) };
+  const conditions = [{ type: "Ready", status: "False", lastTransitionTime: at(2) }];
+  const containerStatuses = [status("commands", { state: { terminated } })];
+  const metadata = { creationTimestamp: at(1) };
+  expect(findEnd({ metadata, status: { phase: "Running", conditions, containerStatuses } })).toBeUndefined();
+  expect(findEnd({ metadata, status: { phase: "Failed", conditions, containerStatuses } })).toBe(+at(3));
+  expect(findEnd({ metadata, status: { phase: "Failed", conditions } })).toBe(+at(2));
+  expect(findEnd({ metadata, status: { phase: "Succeeded" } })).toBe(+at(1));
 });

@@ -38,6 +38,7 @@ import { KubernetesImages } from "./images/kubernetes-images.ts";
 import { probeImage } from "./images/probe-image.ts";
 import type { KubernetesSandbox } from "./kubernetes-sandbox.ts";
 import { findOwnPod } from "./own-pod.ts";
+import { removeFinishedPods } from "./pods/finished-pods.ts";
 import { type PodOptions, readPodOptions } from "./pods/pod-options.ts";
 import { defaultStartLimits, type StartLimits } from "./pods/sandbox-pod.ts";
 import { reap } from "./reap.ts";
@@ -209,7 +210,9 @@ class KubernetesProvider implements SandboxProvider {
 
   async reap(keep: (label: Label) => boolean): Promise<string[]> {
     const open = this.#sandboxes.ids();
-    return await reap(this.#shared, { keep, open, withIsolated: this.#reapsIsolated });
+    const removed = await reap(this.#shared, { keep, open, withIsolated: this.#reapsIsolated });
+    await removeFinishedPods(this.#shared);
+    return removed;
   }
 
   async check(whileOpen?: (sandbox: Sandbox) => Promise<void>): Promise<void> {

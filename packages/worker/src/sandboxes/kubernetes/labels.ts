@@ -24,6 +24,12 @@ const annotationNames = {
 
 const validLabelValue = /^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
 
+/** The labels that the pods of all sandboxes have, whichever installation they belong to. */
+export const sandboxLabels: Record<string, string> = {
+  [labelNames.managedBy]: "outrider",
+  [labelNames.component]: sandboxComponent,
+};
+
 /** The labels of all pods of an installation. */
 export function installationLabels({ installation }: Pick<Owner, "installation">): Record<string, string> {
   return { [labelNames.managedBy]: "outrider", [labelNames.installation]: installation };

@@ -1,0 +1,37 @@
+import type { V1Pod } from "@kubernetes/client-node";
+import { sandboxLabels } from "../labels.ts";
+import type { SharedResources } from "../shared-resources.ts";
+
+/** How long the pod of a sandbox is kept after its end, because its worker reads there why it has ended. */
+const keepMs = 15 * 60_000;
+
+/**
+ * Removes pods of sandboxes, of all workers, that ended long ago. The cluster removes pods with that of their worker only in
+ * the same namespace, and other workers cannot tell whether a worker will come back for its pods. Nothing runs in them.
+ */
+export async function removeFinishedPods(
+  { cluster, log }: Pick<SharedResources, "cluster" | "log">,
+  { endedBefore = Date.now() - keepMs }: { endedBefore?: number } = {},
+): Promise<void> {
+  for (const pod of await cluster.listPods(sandboxLabels)) {
+    const name = pod.metadata?.name;
+    const endedAt = findEnd(pod);
+    if (name === undefined || endedAt === undefined || endedAt >= endedBefore) continue;
+    try {
+      await cluster.deletePod(name);
+    } catch (error) {
+      log.warn({ pod: name, error }, "failed to remove finished pod");
+    }
+  }
+}
+
+/** Returns when a pod ended, or the latest time that its status names. Undefined if it has not ended. */
+export function findEnd({ metadata, status }: V1Pod): number | undefined {
+  if (status?.phase !== "Succeeded" && status?.phase !== "Failed") return undefined;
+  const times = [
+    metadata?.creationTimestamp,
+    ...(status.conditions ?? []).map(({ lastTransitionTime }) => lastTransitionTime),
+    ...(status.containerStatuses ?? []).map(({ state }) => state?.terminated?.finishedAt),
+  ];
+  return Math.max(...times.map((time) => (time === undefined ? 0 : new Date(time).getTime())));
+}
