@@ -188,7 +188,7 @@ const unknownMembers: BadRequest[] = [
     pointer: "/config/harness",
     says: "is not a harness of this installation; available: `outrider`, `claude`",
   }),
-  ...["kubernetes", "Docker", "auto", ""].map((sandbox) =>
+  ...["kubernete", "Docker", "auto", ""].map((sandbox) =>
     invalid(`the kind of sandbox ${JSON.stringify(sandbox)}`, configured({ sandbox }), {
       pointer: "/config/sandbox",
       says: "must be one of `local`, `docker`",

@@ -210,8 +210,8 @@ const environments: [name: string, members: object, expected: Expected][] = [
   ["one setup command as text", { setup_commands: "npm ci" }, { pointer: "/setup_commands" }],
   [
     "an unknown kind of sandbox",
-    { sandbox: "kubernetes" },
-    { pointer: "/sandbox", says: "must be one of `local`, `docker`" },
+    { sandbox: "vm" },
+    { pointer: "/sandbox", says: "must be one of `local`, `docker`, `kubernetes`" },
   ],
   ["an empty setup command", { setup_commands: ["npm ci", ""] }, { pointer: "/setup_commands/1" }],
   ["one start command as text", { start_commands: "postgres &" }, { pointer: "/start_commands" }],
