@@ -79,7 +79,7 @@ describe("administration", () => {
       const environment = { OUTRIDER_WORKER_KEY: "x", OUTRIDER_SANDBOX };
       const { code, stderr } = await cli(["worker", ...args], { environment });
       expect(code).not.toBe(0);
-      expect(stderr).toContain('--sandbox must be auto, local or docker, not "nowhere".');
+      expect(stderr).toContain('--sandbox must be auto, local, docker or kubernetes, not "nowhere".');
     }
   });
 
