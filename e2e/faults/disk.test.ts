@@ -139,11 +139,11 @@ describe("a full disk under the log", () => {
       );
     await vi.waitUntil(isReady, waitOptions);
     disk.fill();
-    // Each request would write a log line of about 300 bytes. The file system may have reserved a few pages for the log.
+    // Each request would write a log line.
     const before = readFileSync(log).length;
-    for (let count = 0; count < 300; count++)
+    for (let count = 0; count < 20; count++)
       expect((await call("GET", `http://127.0.0.1:${port}/api/v1/nothing-${count}`)).status).toBe(404);
-    expect(readFileSync(log).length - before).toBeLessThan(40_000);
+    expect(readFileSync(log).length - before).toBeLessThan(4_096);
     disk.freeSpace();
     await vi.waitUntil(async () => {
       await isReady();
