@@ -34,9 +34,8 @@ import { describeCapabilities, describeEngine } from "./engine/describe.ts";
 import { EngineHealth } from "./engine/engine-health.ts";
 import { DockerImages } from "./images/docker-images.ts";
 import { removeImage } from "./images/remove-image.ts";
-import { listSandboxObjects, removeSandboxObjects, removeUnusedShared } from "./leftovers.ts";
+import { removeSandboxes, removeUnusedShared } from "./leftovers.ts";
 import { reap } from "./reap.ts";
-import { RemovalRetry } from "./removal-retry.ts";
 import { prepareSeccomp } from "./seccomp-option.ts";
 import { seccompProfile } from "./seccomp-profile.ts";
 import type { SharedResources } from "./shared-resources.ts";
@@ -110,8 +109,12 @@ export async function openDockerProvider(options: DockerProviderOptions): Promis
     maxBytes: options.maxLayerBytes ?? defaultLayerBytes,
     exceptions: options.exceptions ?? parseExceptions(""),
   });
+  const sandboxes = new OpenSandboxes<DockerSandbox>({
+    onOpenFailed: options.onOpenFailed,
+    removeFailed: (ids) => removeSandboxes(docker, owner, ids),
+  });
   const provider = new DockerProvider({
-    ...{ shared, images, sandboxes: new OpenSandboxes(options.onOpenFailed) },
+    ...{ shared, images, sandboxes },
     reapsIsolated: mainRoot === root && !options.hasIsolatedRuns,
   });
   try {
@@ -129,11 +132,6 @@ class DockerProvider implements SandboxProvider {
   readonly images: DockerImages;
   readonly #shared: SharedResources;
   readonly #sandboxes: OpenSandboxes<DockerSandbox>;
-  /** Sandboxes that could not be removed when they were closed. */
-  readonly #unremoved = new Set<DockerSandbox>();
-  /** The ids of sandboxes that could not be opened. */
-  readonly #failed = new Set<string>();
-  readonly #removalRetry = new RemovalRetry(() => this.#removeLeft());
   readonly #health: EngineHealth;
   readonly #reapsIsolated: boolean;
 
@@ -176,37 +174,18 @@ class DockerProvider implements SandboxProvider {
         ...options,
         onClosed: () => {
           release();
-          const closed = this.#sandboxes.find(id);
-          if (closed) this.#unremoved.delete(closed);
           this.#sandboxes.remove(id);
         },
-        onCloseFailed: () => {
-          const left = this.#sandboxes.find(id);
-          if (left) this.#unremoved.add(left);
-          this.#removalRetry.schedule();
-        },
+        onCloseFailed: () => this.#sandboxes.removeLater(id),
       });
     } catch (error) {
       release();
-      this.#failed.add(id);
-      this.#removalRetry.schedule();
       throw error;
     }
   }
 
   async isAvailable(): Promise<boolean> {
     return await this.#health.isResponding();
-  }
-
-  async #removeLeft(): Promise<void> {
-    await Promise.all([...this.#unremoved].map((sandbox) => sandbox.close()));
-    const { docker, owner } = this.#shared;
-    const open = this.#sandboxes.ids();
-    for (const objects of await listSandboxObjects(docker, owner)) {
-      const { sandbox } = objects;
-      if (this.#failed.has(sandbox) && !open.has(sandbox)) await removeSandboxObjects(docker, objects);
-    }
-    this.#failed.clear();
   }
 
   async packBase(sandbox: Sandbox, options: { signal: AbortSignal }): Promise<Spawned> {
@@ -257,7 +236,6 @@ class DockerProvider implements SandboxProvider {
   }
 
   async stop(): Promise<void> {
-    this.#removalRetry.stop();
     await this.#sandboxes.stop();
   }
 }

@@ -82,6 +82,12 @@ export async function removeSandboxObjects(
   await Promise.all(images.map((id) => removeImage(docker, id)));
 }
 
+/** Removes the objects of a worker's sandboxes with these ids. */
+export async function removeSandboxes(docker: Docker, owner: Owner, ids: ReadonlySet<string>): Promise<void> {
+  for (const objects of await listSandboxObjects(docker, owner))
+    if (ids.has(objects.sandbox)) await removeSandboxObjects(docker, objects);
+}
+
 const REMOVAL_POLLS = 600;
 const POLL_MS = 100;
 

@@ -21,7 +21,7 @@ import type { SharedResources } from "./shared-resources.ts";
 /** The cluster itself ends a pod after this time, if everything else fails. */
 const maxPodSeconds = 7 * 24 * 3600;
 
-type CreateOptions = OpenOptions & { onClosed(): void };
+type CreateOptions = OpenOptions & { onClosed(): void; onCloseFailed(): void };
 
 /** Creates the pod of a sandbox. The first command waits until it runs. */
 export async function createKubernetesSandbox(
@@ -91,6 +91,7 @@ export async function createKubernetesSandbox(
       },
       releaseResources: () => resources.disposeAsync(),
       onClosed: options.onClosed,
+      onCloseFailed: options.onCloseFailed,
     });
   } catch (error) {
     await resources.disposeAsync();

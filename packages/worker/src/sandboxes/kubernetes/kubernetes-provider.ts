@@ -3,7 +3,8 @@
  * pods through `pods/exec`: commands, files and the connections of commands to the worker.
  *
  * Invariants:
- * - `open` either returns a sandbox whose pod the cluster has accepted, or leaves nothing behind.
+ * - `open` either returns a sandbox whose pod the cluster has accepted, or leaves nothing behind. If the cluster does not
+ *   respond, the worker removes the pod later, also that of a sandbox that was closed meanwhile.
  * - Every pod has the labels of this worker (labels.ts), by which `reap` finds what an earlier worker left behind. In a
  *   cluster, pods also belong to the worker's own pod, so that the cluster removes them with it.
  */
@@ -41,7 +42,7 @@ import { findOwnPod } from "./own-pod.ts";
 import { removeFinishedPods } from "./pods/finished-pods.ts";
 import { type PodOptions, readPodOptions } from "./pods/pod-options.ts";
 import { defaultStartLimits, type StartLimits } from "./pods/sandbox-pod.ts";
-import { reap } from "./reap.ts";
+import { reap, removeSandboxes } from "./reap.ts";
 import type { SharedResources } from "./shared-resources.ts";
 
 /** The first pod may wait for its image. */
@@ -98,7 +99,10 @@ export async function openKubernetesProvider(options: KubernetesProviderOptions)
     engine: { engine: "kubernetes", engine_version: gitVersion, ...(runtime ? { runtime } : {}) },
     ...{ bases: new KubernetesBases(root), images },
   };
-  const sandboxes = new OpenSandboxes<KubernetesSandbox>(options.onOpenFailed);
+  const sandboxes = new OpenSandboxes<KubernetesSandbox>({
+    onOpenFailed: options.onOpenFailed,
+    removeFailed: (ids) => removeSandboxes(shared, ids),
+  });
   const provider = new KubernetesProvider({
     ...{ shared, sandboxes },
     reapsIsolated: mainRoot === root && !options.hasIsolatedRuns,
@@ -178,7 +182,11 @@ class KubernetesProvider implements SandboxProvider {
   async open(options: OpenOptions): Promise<Sandbox> {
     const { id } = options;
     return await this.#sandboxes.open(id, () =>
-      createKubernetesSandbox(this.#shared, { ...options, onClosed: () => this.#sandboxes.remove(id) }),
+      createKubernetesSandbox(this.#shared, {
+        ...options,
+        onClosed: () => this.#sandboxes.remove(id),
+        onCloseFailed: () => this.#sandboxes.removeLater(id),
+      }),
     );
   }
 

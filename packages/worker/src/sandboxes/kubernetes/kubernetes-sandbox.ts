@@ -25,6 +25,7 @@ export interface KubernetesSandboxOptions
     | "createProcesses"
     | "releaseResources"
     | "onClosed"
+    | "onCloseFailed"
   > {
   label: Label;
   hasImage: boolean;
@@ -59,8 +60,8 @@ export class KubernetesSandbox extends ProcessSandbox {
       unpackBase: async () => unpackBase(options),
       saveBase: (name) => saveBase(name, options),
       async removeFiles() {
-        await pod.remove();
         shared.bases.removeDraft(options.id);
+        await pod.remove();
       },
     });
     this.label = options.label;

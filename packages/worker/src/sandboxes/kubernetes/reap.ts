@@ -1,6 +1,6 @@
 import { isOwnWorker } from "../owner.ts";
 import type { Label } from "../sandbox.ts";
-import { installationLabels, labelNames, parseMetadata } from "./labels.ts";
+import { installationLabels, labelNames, ownerLabels, parseMetadata } from "./labels.ts";
 import type { SharedResources } from "./shared-resources.ts";
 
 interface ReapOptions {
@@ -29,4 +29,14 @@ export async function reap(
     }
   }
   return removed;
+}
+
+/** Removes the pods of this worker's sandboxes with these ids. */
+export async function removeSandboxes(
+  { cluster, owner }: Pick<SharedResources, "cluster" | "owner">,
+  ids: ReadonlySet<string>,
+): Promise<void> {
+  for (const { metadata = {} } of await cluster.listPods(ownerLabels(owner)))
+    if (metadata.name !== undefined && ids.has(parseMetadata(metadata).sandbox))
+      await cluster.deletePod(metadata.name);
 }

@@ -76,7 +76,7 @@ export class SandboxPod {
       // The node needs the secret only after it has installed the programs.
       await this.#cluster.createSecret(describePullSecret(created, pullCredentials));
     } catch (error) {
-      await this.remove();
+      await this.remove().catch(() => {}); // the provider repeats it
       throw error;
     }
   }

@@ -1,7 +1,7 @@
 const minDelayMs = 5_000;
 const maxDelayMs = 60_000;
 
-/** Repeats a removal until it succeeds, with growing delays, because an engine that does not respond may be restarted. */
+/** Repeats a removal until it succeeds, with growing delays, because an engine or a cluster that does not respond may be restarted. */
 export class RemovalRetry {
   readonly #remove: () => Promise<void>;
   #timer: NodeJS.Timeout | undefined;
