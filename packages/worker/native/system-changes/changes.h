@@ -35,7 +35,7 @@ struct tar_entry {
   /* Of a sparse file, whose body begins with the list of its regions. */
   int is_sparse;
   uint64_t real_size;
-  /* Extended attributes: a name and a value for each, as records "LENGTH NAME=VALUE\n". */
+  /* Extended attributes: a name and a value for each, as records "LENGTH NAME=VALUE\n". To be written, names have the prefix. */
   struct bytes attributes;
 };
 
@@ -47,6 +47,7 @@ int is_own(const char *path);
 int can_move_folders(void);
 
 /* tar.c: archives at stdin and stdout. */
+extern const char attribute_prefix[14];
 void append_record(struct bytes *records, const char *key, const void *value, size_t size);
 void write_all(const void *data, size_t size);
 void write_padding(uint64_t size);
@@ -70,5 +71,8 @@ int has_name(const struct names *names, const char *name);
 void sort_names(struct names *names);
 int open_folder(int parent, const char *name);
 
+/* pack.c */
+struct tar_entry describe(const char *name, char type, const struct stat *status);
+struct bytes read_attributes(int fd, const char *path, const char *prefix);
 void pack(int folder, const char *path, int64_t changed_after, char **volumes, int is_complete);
 void unpack(int root);

@@ -63,7 +63,7 @@ static int is_stored(const char *attribute) {
          strncmp(attribute, "system.posix_acl_", 17) == 0;
 }
 
-static struct bytes read_attributes(int fd, const char *path) {
+struct bytes read_attributes(int fd, const char *path, const char *prefix) {
   static char names[1 << 16], value[1 << 16];
   struct bytes records = {0};
   ssize_t size = flistxattr(fd, names, sizeof names);
@@ -73,13 +73,13 @@ static struct bytes read_attributes(int fd, const char *path) {
     if (!is_stored(name)) continue;
     ssize_t length = fgetxattr(fd, name, value, sizeof value);
     if (length < 0) fail(path);
-    snprintf(key, sizeof key, "SCHILY.xattr.%s", name);
+    snprintf(key, sizeof key, "%s%s", prefix, name);
     append_record(&records, key, value, (size_t)length);
   }
   return records;
 }
 
-static struct tar_entry describe(const char *name, char type, const struct stat *status) {
+struct tar_entry describe(const char *name, char type, const struct stat *status) {
   return (struct tar_entry){.type = type,
                         .name = (char *)name,
                         .mode = status->st_mode & 07777,
@@ -158,7 +158,7 @@ static void pack_file(int parent, const char *base, const char *path, const stru
   int file = openat(parent, base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) fail(path);
   uint64_t size = (uint64_t)status->st_size;
-  entry.attributes = read_attributes(file, path);
+  entry.attributes = read_attributes(file, path, attribute_prefix);
   if ((uint64_t)status->st_blocks * 512 < size && size > 4096) pack_sparse(entry, file, path, size);
   else {
     entry.size = size;
@@ -190,7 +190,7 @@ static int is_skipped(const char *path, const struct stat *status) {
 
 static void write_folder(int folder, const char *path, const struct stat *status, const struct bytes *list) {
   struct tar_entry entry = describe(path[0] ? path + 1 : ".", 'D', status);
-  entry.attributes = read_attributes(folder, path);
+  entry.attributes = read_attributes(folder, path, attribute_prefix);
   entry.size = list->size;
   write_entry(&entry);
   write_all(list->data, list->size);
@@ -213,7 +213,7 @@ static void pack_folder(int folder, const char *path, int all, int depth) {
     mode_t mode = states[i].st_mode;
     if (is_skipped(child, &states[i])) states[i].st_mode = 0;
     else if (is_mount(child)) states[i].st_mode = is_volume(child) ? mode : 0;
-    else if (is_listed) {
+    else if (is_listed && (!all || is_storable(mode))) {
       int is_packed = is_storable(mode) && (all || has_changed(&states[i]));
       append_text(&list, is_packed ? "Y" : "N");
       append(&list, names.list[i], strlen(names.list[i]) + 1);
@@ -221,6 +221,7 @@ static void pack_folder(int folder, const char *path, int all, int depth) {
     free(child);
   }
   append(&list, "", 1);
+  if (list.size > MAX_TEXT) stop("%s has too many files for a build.", path[0] ? path : "/");
   if (is_listed) write_folder(folder, path, &status, &list);
   free(list.data);
   for (size_t i = 0; i < names.count; i++) {

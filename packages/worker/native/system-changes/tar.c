@@ -11,7 +11,7 @@ struct header {
   char uname[32], gname[32], major[8], minor[8], prefix[155], rest[12];
 };
 
-static const char attribute_prefix[] = "SCHILY.xattr.";
+const char attribute_prefix[] = "SCHILY.xattr.";
 
 void append(struct bytes *bytes, const void *data, size_t size) {
   if (bytes->capacity - bytes->size < size) {
@@ -200,8 +200,10 @@ static void apply_records(struct tar_entry *entry, char *text, size_t size, int 
   for (char *at = text; at < text + size;) {
     char *end;
     unsigned long length = strtoul(at, &end, 10);
-    if (*end != ' ' || length < 5 || length > (unsigned long)(text + size - at)) stop("The archive is invalid.");
-    char *next = at + length, *key = end + 1, *value = memchr(key, '=', (size_t)(next - key));
+    if (*end != ' ' || length > (unsigned long)(text + size - at)) stop("The archive is invalid.");
+    char *next = at + length, *key = end + 1;
+    if (next <= key || next[-1] != '\n') stop("The archive is invalid.");
+    char *value = memchr(key, '=', (size_t)(next - 1 - key));
     if (!value) stop("The archive is invalid.");
     *value++ = 0;
     next[-1] = 0;
@@ -241,6 +243,7 @@ int read_entry(struct tar_entry *entry) {
   next.uid = (unsigned)get_number(header.uid, sizeof header.uid);
   next.gid = (unsigned)get_number(header.gid, sizeof header.gid);
   next.size = get_number(header.size, sizeof header.size);
+  if (next.size > INT64_MAX - BLOCK) stop("The archive is invalid.");
   *entry = next;
   return 1;
 }

@@ -97,17 +97,21 @@ static void set_time(int parent, const char *base, struct timespec mtime, const 
   if (utimensat(parent, base, values, AT_SYMLINK_NOFOLLOW)) fail(name);
 }
 
+static void write_file(int file, const char *name, const char *data, size_t size) {
+  for (size_t done = 0; done < size;) {
+    ssize_t written = write(file, data + done, size - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(name);
+    done += (size_t)written;
+  }
+}
+
 static void receive(int file, const char *name, uint64_t offset, uint64_t size) {
   if (lseek(file, (off_t)offset, SEEK_SET) < 0) fail(name);
   while (size > 0) {
     size_t part = size < sizeof buffer ? (size_t)size : sizeof buffer;
     read_all(buffer, part);
-    for (size_t done = 0; done < part;) {
-      ssize_t written = write(file, buffer + done, part - done);
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) fail(name);
-      done += (size_t)written;
-    }
+    write_file(file, name, buffer, part);
     size -= part;
   }
 }
@@ -199,10 +203,33 @@ static void unpack_folder(int parent, const char *base, const char *path, const 
   if (is_new) keep_time(entry);
 }
 
+/* Copies a file that cannot be linked, because one of the names is in a volume. */
+static void copy_file(int folder, const char *source, int parent, const char *base, const char *name) {
+  struct stat status;
+  int from = openat(folder, source, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (from < 0 || fstat(from, &status)) fail(name);
+  int to = openat(parent, base, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (to < 0) fail(name);
+  for (ssize_t size; (size = read(from, buffer, sizeof buffer)) != 0;) {
+    if (size < 0) fail(name);
+    write_file(to, name, buffer, (size_t)size);
+  }
+  struct tar_entry copy = describe(name, '0', &status);
+  copy.attributes = read_attributes(from, name, "");
+  set_owner(to, &copy);
+  free(copy.attributes.data);
+  close(from);
+  if (close(to)) fail(name);
+  set_time(parent, base, status.st_mtim, name);
+}
+
 static void unpack_link(int parent, const char *base, const struct tar_entry *entry) {
   int folder;
   const char *source = open_parent(entry->link, &folder);
-  if (linkat(folder, source, parent, base, 0)) fail(entry->name);
+  if (linkat(folder, source, parent, base, 0)) {
+    if (errno != EXDEV) fail(entry->name);
+    copy_file(folder, source, parent, base, entry->name);
+  }
   close(folder);
 }
 

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { paddingOf, writeHeader } from "../../src/images/tar-header.ts";
 import { nativeProgram } from "../../src/sandboxes/files/programs.ts";
 
 /**
@@ -90,6 +91,34 @@ describe.runIf(process.platform === "linux" && process.getuid?.() === 0)("change
       "/etc/kept is neither in the build nor in the image. Build the environment again.\n",
     );
   });
+
+  test("are restored where a folder with hard links has become a volume", () => {
+    const output = run(`
+      mkdir -p one/home/app two/home/app; mount -t tmpfs tmpfs two/home/app
+      echo text > one/home/app/file; chown 12:34 one/home/app/file; chmod 4750 one/home/app/file
+      setcap cap_net_bind_service+ep one/home/app/file; touch -d @7 one/home/app/file; ln one/home/app/file one/opt-file
+      pack | unpack; stat -c "%u:%g %a %Y %h" two/opt-file; getcap two/opt-file; cat two/opt-file two/home/app/file`);
+    expect(output).toBe("12:34 4750 7 1\ntwo/opt-file cap_net_bind_service=ep\ntext\ntext\n");
+  });
+
+  test("leave out devices of a volume", () => {
+    const output = run(`
+      echo text > one/workspace/file; mknod one/workspace/device c 0 0; pack | unpack; ls two/workspace`);
+    expect(output).toBe("file\n");
+  });
+
+  test.each(["00000000000005 SCHILY.xattr.user.a=b\n", "23 SCHILY.xattr.user.a=", "x", "-1 path=a\n"])(
+    "with an invalid extended header are refused: %j",
+    (record) => {
+      const data = Buffer.from(record);
+      const header = writeHeader({
+        ...{ type: "x", name: "@", linkName: "", mode: 0, uid: 0, gid: 0, mtime: 0 },
+        size: data.length,
+      });
+      const archive = Buffer.concat([header, data, Buffer.alloc(paddingOf(data.length))]);
+      expect(run(`base64 -d <<< ${archive.toString("base64")} | unpack`)).toBe("The archive is invalid.\n");
+    },
+  );
 
   test("of a home are copied without what is outside of it", () => {
     const output = run(`
