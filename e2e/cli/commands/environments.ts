@@ -10,7 +10,7 @@ describe("environments and forges", () => {
       ...["env", "create", "site", "--setup", "echo building", "--variable", "A=1", "--secret", "TOKEN"],
       ...["--build-secret", "TOKEN", "--start", "seq 12; echo starting"],
       ...["--network", "allowlist", "--allow", "example.com", "--cpus", "1", "--memory-mb", "256", "--json"],
-      ...["--git-author", "Build Bot <bot@example.com>", "--harness", "claude"],
+      ...["--git-author", "Build Bot <bot@example.com>", "--harness", "claude", "--sandbox", "local"],
     ]);
     const { environment_id } = made.json;
     expect(made.json).toMatchObject({
@@ -18,7 +18,7 @@ describe("environments and forges", () => {
       ...{ build_secrets: ["TOKEN"], start_commands: ["seq 12; echo starting"] },
       ...{ network: { mode: "allowlist", allow: ["example.com"] }, resources: { cpus: 1, memory_mb: 256 } },
       git_author: { name: "Build Bot", email: "bot@example.com" },
-      harness: "claude",
+      ...{ harness: "claude", sandbox: "local" },
     });
     await runCommand(["env", "update", "site", "--harness", "outrider"]);
     expect((await runCommand(["env", "get", environment_id])).stdout).toMatch(/^harness +outrider$/m);

@@ -1,3 +1,4 @@
+import { type SandboxKind, sandboxKinds } from "@outrider/contract/sandbox-kind";
 import type { CloudEnvironmentRequest, EnvironmentNetwork, EnvironmentRepository } from "@outrider/sdk";
 import { type Command, Option } from "commander";
 import { UsageError } from "../exit-codes.ts";
@@ -27,6 +28,7 @@ export interface EnvironmentFlags {
   memoryMb?: number;
   pids?: number;
   diskMb?: number;
+  sandbox?: SandboxKind;
   gitAuthor?: string;
   harness?: string;
   timeoutMinutes?: number;
@@ -55,7 +57,7 @@ export const environmentFlags: readonly string[] = [
     "cpus",
     "memoryMb",
   ],
-  ...["pids", "diskMb", "gitAuthor", "harness", "timeoutMinutes", "maxConcurrentRuns", "input"],
+  ...["pids", "diskMb", "sandbox", "gitAuthor", "harness", "timeoutMinutes", "maxConcurrentRuns", "input"],
 ];
 
 export function addEnvironmentOptions(command: Command): Command {
@@ -99,6 +101,11 @@ export function addEnvironmentOptions(command: Command): Command {
     .option("--memory-mb <number>", "memory limit of a sandbox", numberParser("--memory-mb"))
     .option("--pids <number>", "process limit of a sandbox", numberParser("--pids"))
     .option("--disk-mb <number>", "disk limit of a sandbox", numberParser("--disk-mb"))
+    .addOption(
+      new Option("--sandbox <kind>", "kind of sandbox of builds and runs; default: any").choices([
+        ...sandboxKinds,
+      ]),
+    )
     .option("--git-author <author>", 'author of commits, as "Name <email>"; default: the run\'s creator')
     .option("--harness <name>", "default harness of runs, from `outrider harness list`")
     .option("--timeout-minutes <number>", "default timeout of a turn", numberParser("--timeout-minutes"))
@@ -142,6 +149,7 @@ export async function buildEnvironmentRequest(
       build_secrets: flags.buildSecret,
       network: buildNetwork(flags, base.network),
       resources: Object.keys(resources).length > 0 ? { ...base.resources, ...resources } : undefined,
+      sandbox: flags.sandbox,
       git_author: flags.gitAuthor === undefined ? undefined : parseAuthor(flags.gitAuthor),
       harness: flags.harness,
       timeout_minutes: flags.timeoutMinutes,
