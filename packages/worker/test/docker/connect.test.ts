@@ -50,12 +50,12 @@ describe("a connection to an engine", () => {
     const error = await errorOf(openEngine({ host: `unix://${socket}` }));
     expect(error.code).toBe("unreachable");
     expect(error.message).toBe(
-      `The container engine at unix://${socket} does not respond: connect ENOENT ${socket}. Start Docker or Podman, or set DOCKER_HOST to its address.`,
+      `The container engine at unix://${socket} does not respond: connect ENOENT ${socket}. Start Docker or Podman, or set OUTRIDER_DOCKER_HOST (--docker-host) to its address.`,
     );
   });
 
   it.each([
-    ["ssh://host", "has another form"],
+    ["ssh://host", "has an unknown form. Set OUTRIDER_DOCKER_HOST (--docker-host) to unix:///path"],
     ["unix://relative", "must contain the absolute path of a socket"],
     ["tcp://user:hunter2@127.0.0.1:1", "must not contain a password"],
   ])("rejects the address %s", async (host, problem) => {

@@ -58,7 +58,7 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
     firstError ??
     new EngineError(
       "unreachable",
-      "No container engine runs on this machine. Start Docker or Podman, or set DOCKER_HOST to the address of one.",
+      "No container engine runs on this machine. Start Docker or Podman, or set OUTRIDER_DOCKER_HOST (--docker-host) to the address of one.",
     )
   );
 }
@@ -87,19 +87,18 @@ interface Address {
   tls?: { ca: Buffer; cert: Buffer; key: Buffer };
 }
 
+const setAddress = "Set OUTRIDER_DOCKER_HOST (--docker-host) to unix:///path/of/socket or tcp://host:port";
+
 function parseAddress(text: string, { certPath, tlsVerify }: EngineOptions): Address {
   const invalid = (problem: string) =>
-    new EngineError(
-      "failed",
-      `The address of the container engine ${problem}. Set DOCKER_HOST to unix:///path/of/socket or tcp://host:port.`,
-    );
+    new EngineError("failed", `The address of the container engine ${problem}. ${setAddress}.`);
   const socketPath = text.startsWith("/") ? text : /^unix:\/\/(.*)$/.exec(text)?.[1];
   if (socketPath !== undefined) {
     if (!socketPath.startsWith("/")) throw invalid("must contain the absolute path of a socket");
     return { socketPath, address: `unix://${socketPath}` };
   }
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || !["tcp:", "http:", "https:"].includes(url.protocol)) throw invalid("has another form");
+  if (!url || !["tcp:", "http:", "https:"].includes(url.protocol)) throw invalid("has an unknown form");
   if (url.username || url.password) throw invalid("must not contain a password");
   const usesTls = certPath !== undefined || tlsVerify === true || url.protocol === "https:";
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
@@ -168,7 +167,7 @@ async function readVersion(docker: Docker, address: string): Promise<{ newest: s
   const notAnEngine = (cause?: unknown) =>
     new EngineError(
       "unreachable",
-      `${address} is not the address of a container engine. Set DOCKER_HOST to the address of Docker or Podman.`,
+      `${address} is not the address of a container engine. Set OUTRIDER_DOCKER_HOST (--docker-host) to the address of Docker or Podman.`,
       { cause },
     );
   const version: Partial<Docker.DockerVersion> = await docker.version().catch((error) => {

@@ -77,7 +77,7 @@ function explainConnection(error: ResponseError, address: string): EngineError {
     );
   return make(
     "unreachable",
-    `The container engine at ${address} does not respond: ${text}. Start Docker or Podman, or set DOCKER_HOST to its address.`,
+    `The container engine at ${address} does not respond: ${text}. Start Docker or Podman, or set OUTRIDER_DOCKER_HOST (--docker-host) to its address.`,
   );
 }
 
