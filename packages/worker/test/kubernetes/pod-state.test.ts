@@ -30,15 +30,26 @@ describe("a pod", () => {
     });
   });
 
-  test("starts when it has a node and its programs are installed", () => {
-    expect(readPodState(pod({}), "commands")).toEqual({ phase: "starting" });
+  test("waits until its container has run, however long its node takes for the start", () => {
+    expect(readPodState(pod({}), "commands")).toEqual({ phase: "waiting" });
+    expect(readPodState(waiting("ContainerCreating"), "commands")).toEqual({ phase: "waiting" });
+    const own = (more: Partial<V1ContainerStatus>) => pod({ containerStatuses: [status("commands", more)] });
+    for (const more of [
+      { state: { running: {} } },
+      { state: { terminated: { exitCode: 137 } } },
+      { state: { waiting: {} }, restartCount: 1 },
+    ])
+      expect(readPodState(own(more), "commands")).toEqual({ phase: "running" });
+  });
+
+  test("waits until its programs are installed", () => {
     const install = (terminated: object | undefined) =>
       pod({
         initContainerStatuses: [status("install", { state: terminated ? { terminated } : {} } as never)],
         containerStatuses: [status("commands", { state: { waiting: { reason: "PodInitializing" } } })],
       });
     expect(readPodState(install(undefined), "commands")).toEqual({ phase: "waiting" });
-    expect(readPodState(install({ exitCode: 0 }), "commands")).toEqual({ phase: "starting" });
+    expect(readPodState(install({ exitCode: 0 }), "commands")).toEqual({ phase: "waiting" });
     expect(errorOf(install({ exitCode: 127 }))).toMatchObject({
       ...{ phase: "ended", code: "configuration" },
       message: expect.stringContaining("Set --kubernetes-system-image to an image of the worker."),

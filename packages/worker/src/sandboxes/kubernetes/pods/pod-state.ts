@@ -4,10 +4,10 @@ import { printable } from "../../../images/image-error.ts";
 import { ClusterError, type ClusterErrorCode } from "../cluster/errors.ts";
 
 export type PodState =
-  /** The cluster has yet to choose a node, or to install the programs. `problem`: why that takes long. */
+  /** The cluster has yet to choose a node, or the node has yet to start the container. `problem`: why that takes long. */
   | { phase: "waiting"; problem?: ClusterError }
-  /** The container runs, or will run soon. */
-  | { phase: "starting" }
+  /** The container runs, or has run and starts again. */
+  | { phase: "running" }
   /** It will not run again. */
   | { phase: "ended"; error: ClusterError };
 
@@ -18,7 +18,8 @@ export function readPodState(pod: V1Pod | undefined, container: string): PodStat
       "pod_ended",
       "Somebody removed the pod of the sandbox, or its node was removed. Start the run again.",
     );
-  return readEnd(pod) ?? readContainer(pod, container) ?? readSchedule(pod) ?? { phase: "starting" };
+  const phase = hasRun(pod, container) ? "running" : "waiting";
+  return readEnd(pod) ?? readContainer(pod, container) ?? readSchedule(pod) ?? { phase };
 }
 
 function readEnd({ metadata, status = {} }: V1Pod): PodState | undefined {
@@ -59,10 +60,12 @@ function readContainer({ status = {} }: V1Pod, name: string): PodState | undefin
   const installing = (status.initContainerStatuses ?? []).map(readStart).find((state) => state !== undefined);
   if (installing) return installing;
   const own = status.containerStatuses?.find((each) => each.name === name);
-  const isInstalled = (status.initContainerStatuses ?? []).every(
-    ({ state }) => state?.terminated?.exitCode === 0,
-  );
-  return (own && readStart(own)) ?? (isInstalled ? undefined : { phase: "waiting" });
+  return own && readStart(own);
+}
+
+function hasRun({ status = {} }: V1Pod, container: string): boolean {
+  const { state, restartCount = 0 } = status.containerStatuses?.find(({ name }) => name === container) ?? {};
+  return restartCount > 0 || state?.running !== undefined || state?.terminated !== undefined;
 }
 
 const pullReasons =

@@ -13,7 +13,7 @@ import { readPodState, readRestarts } from "./pod-state.ts";
 export interface StartLimits {
   /** How long the cluster may have no node for the pod. Adding a node takes minutes. */
   scheduleMs: number;
-  /** From the creation of the pod until a container runs, with the time to pull its image. */
+  /** From the creation of the pod until a container runs, with the time to pull its image. Also for later connections. */
   startMs: number;
   /** How long init may take to answer. */
   answerMs: number;
@@ -83,14 +83,16 @@ export class SandboxPod {
 
   /**
    * Connects to init in a container, once it runs. Returns undefined if nobody needs the connection any longer. Rejects with
-   * the reason if the container cannot run, and if the API server does not respond until the deadline.
+   * the reason if the container cannot run, and if it cannot be reached until the deadline or for a long time.
    */
   async connect(kind: ProcessKind, options: ConnectOptions): Promise<PodConnection | undefined> {
+    const giveUpAt = performance.now() + this.#limits.startMs;
     for (let wait = firstWaitMs; ; wait = Math.min(wait * 1.5, longestWaitMs)) {
       if (options.isAborted()) return undefined;
       const found = await this.#tryConnect(kind, options);
       if (!(found instanceof Error)) return found;
       await this.#assertStarting(kind, options, found);
+      if (performance.now() > giveUpAt) throw found;
       await delay(wait);
     }
   }
@@ -132,13 +134,13 @@ export class SandboxPod {
           problem ??
           new ClusterError(
             "timeout",
-            `The pod of the sandbox did not start within ${Math.round(startMs / 1000)} s. Look at \`kubectl describe pod ${this.name}\`.`,
+            `The pod of the sandbox did not start within ${Math.round(startMs / 1000)} s. Look at \`kubectl get events --field-selector involvedObject.name=${this.name}\`.`,
           )
         );
     } catch (error) {
       if (!isClusterError(error, "unreachable")) throw error;
     }
-    // Commands have ended by then. An API server that is away for longer fails the run.
+    // Commands have ended by then. If the API server is away for longer, another attempt continues the run.
     if (options.remainingMs() <= 0) throw failure;
   }
 

@@ -1,0 +1,76 @@
+/** What a worker does with a pod that the API server shows but cannot reach. */
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { openCluster } from "../../src/sandboxes/kubernetes/cluster/connect.ts";
+import { SandboxPod } from "../../src/sandboxes/kubernetes/pods/sandbox-pod.ts";
+
+const cleanups: (() => void)[] = [];
+afterEach(() => cleanups.splice(0).forEach((cleanup) => void cleanup()));
+
+const accepted = { metadata: { name: "pod-1", uid: "uid-1" } };
+const running = {
+  ...accepted,
+  spec: { nodeName: "node-1" },
+  status: { phase: "Running", containerStatuses: [{ name: "commands", state: { running: {} } }] },
+};
+
+/** An API server that answers requests with a status and a body, and refuses connections to containers. */
+async function openPod(answer: (request: IncomingMessage) => [status: number, body: object]) {
+  const requests: string[] = [];
+  const server = createServer((request, response) => {
+    requests.push(`${request.method} ${request.url}`);
+    const [status, body] = answer(request);
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+  });
+  server.on("upgrade", (_, socket) =>
+    socket.end("HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\n\r\n"),
+  );
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const folder = mkdtempSync(join(tmpdir(), "outrider-cluster-"));
+  cleanups.push(
+    () => void server.close(),
+    () => rmSync(folder, { recursive: true }),
+  );
+  const { port } = server.address() as AddressInfo;
+  const kubeconfig = join(folder, "config");
+  const config = {
+    clusters: [
+      { name: "c", cluster: { server: `http://127.0.0.1:${port}`, "insecure-skip-tls-verify": true } },
+    ],
+    users: [{ name: "u", user: {} }],
+    contexts: [{ name: "x", context: { cluster: "c", user: "u", namespace: "agents" } }],
+    "current-context": "x",
+  };
+  writeFileSync(kubeconfig, JSON.stringify(config));
+  const plan = {
+    ...{ metadata: { name: "pod-1" }, systemImage: "outrider-worker:1", image: "acme/app@sha256:1" },
+    ...{ home: undefined, fillsHome: false, limits: {}, requested: {}, bundles: [], hosts: undefined },
+    ...{ maxSeconds: 600, options: {}, deadlineMs: 60_000 },
+    pullCredentials: { registry: "docker.io", username: "me", password: "pass-1234" },
+  };
+  const limits = { scheduleMs: 300, startMs: 300, answerMs: 300 };
+  return { pod: new SandboxPod(await openCluster({ kubeconfig }), plan, limits), requests };
+}
+
+test("a pod that runs but cannot be reached is given up, although the lease is renewed", async () => {
+  const { pod } = await openPod(() => [200, running]);
+  await pod.create();
+  const connecting = pod.connect("commands", {
+    ...{ remainingMs: () => 60_000, isAborted: () => false, folders: [] },
+  });
+  await expect(connecting).rejects.toMatchObject({ code: "unreachable", isRecoverable: true });
+});
+
+test("a pod whose secret cannot be created is removed, and the reason is that of the secret", async () => {
+  const { pod, requests } = await openPod(({ url, method }) => {
+    if (url?.endsWith("/secrets")) return [503, { message: "etcdserver: timeout" }];
+    return method === "DELETE" ? [500, { message: "no leader" }] : [201, accepted];
+  });
+  await expect(pod.create()).rejects.toThrow(/failed to create secrets: etcdserver: timeout/);
+  expect(requests.at(-1)).toMatch(/^DELETE .*\/pods\/pod-1\b/);
+});
