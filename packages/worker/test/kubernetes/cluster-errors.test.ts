@@ -30,7 +30,7 @@ test.each([
     "The cluster has no namespace agents. Create",
   ],
   [response(404, "pods not found"), "not_found", "does not have this object"],
-  [response(409, "exists"), "conflict", "refused to create pods: exists."],
+  [response(409, "exists"), "conflict", "refused to create pods: exists. Start the run again."],
   [response(503, "etcdserver: timeout"), "unreachable", "failed to create pods: etcdserver: timeout."],
   [
     Object.assign(new TypeError("fetch failed"), { cause: new Error("connect ECONNREFUSED 127.0.0.1:1") }),
@@ -42,4 +42,12 @@ test.each([
   const explained = explainClusterError(error, context);
   expect(explained).toMatchObject({ code, message: expect.stringContaining(text) });
   expect(explained.message).toMatch(/\.$/);
+});
+
+test.each([
+  [409, 'Operation cannot be fulfilled on resourcequotas "q": the object has been modified', true],
+  [503, "etcdserver: timeout", true],
+  [403, 'pods "x" is forbidden: exceeded quota: q', false],
+])("another attempt can work after the status %s: %s", (status, message, isRecoverable) => {
+  expect(explainClusterError(response(status, message), context)).toMatchObject({ isRecoverable });
 });

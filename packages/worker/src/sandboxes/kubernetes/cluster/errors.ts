@@ -10,6 +10,7 @@ export type ClusterErrorCode =
   /** An admission policy of the cluster, or its validation, refused the pod. */
   | "rejected"
   | "not_found"
+  /** Another request came first, for example to the same quota. */
   | "conflict"
   | "unschedulable"
   | "image_pull"
@@ -25,7 +26,7 @@ export type ClusterErrorCode =
   | "failed";
 
 /** What does not concern the run. Another attempt has another pod, maybe on another node. */
-const recoverableCodes: ReadonlySet<ClusterErrorCode> = new Set(["unreachable", "pod_ended"]);
+const recoverableCodes: ReadonlySet<ClusterErrorCode> = new Set(["unreachable", "conflict", "pod_ended"]);
 
 /** A failure of the cluster. The message says what is wrong and what to do. It contains no credentials. */
 export class ClusterError extends SandboxLostError {
@@ -108,7 +109,8 @@ export function explainResponse(
       `The cluster has no namespace ${namespace}. Create it, or set --kubernetes-namespace to another one.`,
     );
   if (status === 404) return make("not_found", `The cluster does not have this object: ${reason}.`);
-  if (status === 409) return make("conflict", `The cluster refused to ${action}: ${reason}.`);
+  if (status === 409)
+    return make("conflict", `The cluster refused to ${action}: ${reason}. Start the run again.`);
   if (status === 429 || status >= 500)
     return make(
       "unreachable",
