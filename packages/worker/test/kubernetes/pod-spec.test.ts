@@ -125,6 +125,8 @@ test("mounts the home where the user of the image has it, and fills it with the 
     ["home", ["/opt/outrider/bin/system-changes", "fill", "/root", "/.outrider/home"]],
   ]);
   expect(initContainers[1]).toMatchObject({ image });
+  for (const { terminationMessagePolicy } of initContainers)
+    expect(terminationMessagePolicy).toBe("FallbackToLogsOnError");
   const withoutHome = specOf({ image, home: undefined });
   expect(withoutHome.containers[0]?.volumeMounts?.map(({ name }) => name)).not.toContain("home");
   for (const spec of [withoutHome, specOf({ image, fillsHome: false })])

@@ -50,9 +50,11 @@ describe("a pod", () => {
       });
     expect(readPodState(install(undefined), "commands")).toEqual({ phase: "waiting" });
     expect(readPodState(install({ exitCode: 0 }), "commands")).toEqual({ phase: "waiting" });
-    expect(errorOf(install({ exitCode: 127 }))).toMatchObject({
+    expect(errorOf(install({ exitCode: 1, message: "cp: cannot stat 'rg'\n" }))).toMatchObject({
       ...{ phase: "ended", code: "configuration" },
-      message: expect.stringContaining("Set --kubernetes-system-image to an image of the worker."),
+      message: expect.stringContaining(
+        "acme/app:1: cp: cannot stat 'rg'. Set --kubernetes-system-image to an image of the worker.",
+      ),
     });
   });
 

@@ -84,7 +84,6 @@ export function describePod(plan: PodPlan): V1Pod {
         add: kind === "commands" && image ? [...initCapabilities, ...imageCapabilities] : initCapabilities,
       },
     },
-    terminationMessagePolicy: "File",
   });
   return {
     apiVersion: "v1",
@@ -135,6 +134,12 @@ function initContainers({ systemImage, home, fillsHome }: PodPlan, image: string
   return home === undefined || !fillsHome ? [install] : [install, homeContainer(image, home)];
 }
 
+const initContainer = {
+  resources: { limits: { memory: "256Mi" }, requests: scriptRequests },
+  // If it fails, the status of the pod has the end of its output.
+  terminationMessagePolicy: "FallbackToLogsOnError",
+};
+
 /** Copies the home that the image has to the volume that hides it. The program does what commands could do themselves. */
 function homeContainer(image: string, home: string): V1Container {
   return {
@@ -145,7 +150,7 @@ function homeContainer(image: string, home: string): V1Container {
       { name: programsVolume, mountPath: programsPath, readOnly: true },
       { name: "home", mountPath: homePath },
     ],
-    resources: { limits: { memory: "256Mi" }, requests: scriptRequests },
+    ...initContainer,
     securityContext: {
       ...restrictions,
       capabilities: { drop: ["ALL"], add: ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETFCAP"] },
@@ -162,7 +167,7 @@ function installContainer(systemImage: string): V1Container {
     // The folder also has programs of the worker itself.
     command: ["/bin/cp", ...[...programNames, "rg"].map((name) => `${programsPath}/${name}`), installPath],
     volumeMounts: [{ name: programsVolume, mountPath: installPath }],
-    resources: { limits: { memory: "256Mi" }, requests: scriptRequests },
+    ...initContainer,
     securityContext: { ...restrictions, capabilities: { drop: ["ALL"] } },
   };
 }

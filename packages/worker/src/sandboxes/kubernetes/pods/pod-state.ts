@@ -104,7 +104,7 @@ function readStart({ image, state, lastState, name }: V1ContainerStatus): PodSta
   if (state?.terminated && name === "install" && state.terminated.exitCode !== 0)
     return ended(
       "configuration",
-      `The programs of sandboxes cannot be installed from the image ${image}. Set --kubernetes-system-image to an image of the worker.`,
+      `The programs of sandboxes cannot be installed from the image ${image}${textOf(state.terminated.message)}. Set --kubernetes-system-image to an image of the worker.`,
     );
   return undefined;
 }
