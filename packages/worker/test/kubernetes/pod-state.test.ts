@@ -142,4 +142,5 @@ test("the end of a pod is the latest time of its status", () => {
   expect(findEnd({ metadata, status: { phase: "Failed", conditions, containerStatuses } })).toBe(+at(3));
   expect(findEnd({ metadata, status: { phase: "Failed", conditions } })).toBe(+at(2));
   expect(findEnd({ metadata, status: { phase: "Succeeded" } })).toBe(+at(1));
+  expect(findEnd({ metadata, status: { phase: "Pending", conditions } })).toBe(+at(61));
 });

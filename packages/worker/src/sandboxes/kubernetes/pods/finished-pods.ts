@@ -4,9 +4,11 @@ import type { SharedResources } from "../shared-resources.ts";
 
 /** How long the pod of a sandbox is kept after its end, because its worker reads there why it has ended. */
 const keepMs = 15 * 60_000;
+/** No worker waits longer for the start of a pod, so a pod that has not started has no worker any more. */
+const maxStartMs = 60 * 60_000;
 
 /**
- * Removes pods of sandboxes, of all workers, that ended long ago. The cluster removes pods with that of their worker only in
+ * Removes pods of sandboxes, of all workers, that ended long ago or never started. The cluster removes pods with that of their worker only in
  * the same namespace, and other workers cannot tell whether a worker will come back for its pods. Nothing runs in them.
  */
 export async function removeFinishedPods(
@@ -25,8 +27,13 @@ export async function removeFinishedPods(
   }
 }
 
-/** Returns when a pod ended, or the latest time that its status names. Undefined if it has not ended. */
+/**
+ * Returns when a pod ended, or the latest time that its status names. One that has not started ends when no worker waits for
+ * it. Undefined if it has not ended.
+ */
 export function findEnd({ metadata, status }: V1Pod): number | undefined {
+  if (status?.phase === "Pending" && metadata?.creationTimestamp)
+    return new Date(metadata.creationTimestamp).getTime() + maxStartMs;
   if (status?.phase !== "Succeeded" && status?.phase !== "Failed") return undefined;
   const times = [
     metadata?.creationTimestamp,
