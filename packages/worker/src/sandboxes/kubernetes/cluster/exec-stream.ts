@@ -44,7 +44,7 @@ export class ExecStream extends Duplex {
     if (channel === channels.stdout) this.push(data);
     else if (channel === channels.stderr) this.#stderr = (this.#stderr + data).slice(0, maxStderrBytes);
     else if (channel === channels.status) {
-      this.#status = JSON.parse(data.toString()) as V1Status;
+      this.#status = parseStatus(data);
       this.push(null);
     }
   }
@@ -85,5 +85,13 @@ export class ExecStream extends Duplex {
     clearInterval(this.#pings);
     this.#socket?.terminate();
     callback(error);
+  }
+}
+
+function parseStatus(data: Buffer): V1Status {
+  try {
+    return JSON.parse(data.toString()) as V1Status;
+  } catch {
+    return { status: "Failure", message: "the cluster sent an invalid status" };
   }
 }
