@@ -14,6 +14,8 @@ export const labelNames = {
   worker: "outrider.worker",
   /** The id of the sandbox. */
   sandbox: "outrider.sandbox",
+  /** The run of the sandbox, if it has one, for operators. */
+  run: "outrider.run",
   /** The sandbox's `Label` as JSON. */
   label: "outrider.label",
   kind: "outrider.kind",
@@ -37,6 +39,7 @@ export function sandboxLabels(
     [labelNames.worker]: worker,
     [labelNames.sandbox]: sandbox,
     [labelNames.kind]: kind,
+    ...(label?.run_id === undefined ? {} : { [labelNames.run]: label.run_id }),
     ...(label ? { [labelNames.label]: JSON.stringify(label) } : {}),
   };
 }
