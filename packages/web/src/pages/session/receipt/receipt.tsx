@@ -139,6 +139,9 @@ function UsedHarness({ harness }: { harness: RunReceipt["harness"] }) {
   );
 }
 
+/** Beside the first line of the text. */
+const limitIcon = "mt-[3px] size-3.5 shrink-0";
+
 function Limits({ resources }: { resources: RunReceipt["resources"] | undefined }) {
   return (
     <Section title="Sandbox limits" lead="Each limit and whether it was enforced.">
@@ -149,13 +152,13 @@ function Limits({ resources }: { resources: RunReceipt["resources"] | undefined 
             <span className="flex flex-wrap items-center gap-x-2">
               {limit !== undefined && resourceLabel(name).amount(limit)}
               {enforced ? (
-                <span className="inline-flex items-center gap-1 text-good">
-                  <CircleCheck className="size-3.5" aria-hidden />
+                <span className="inline-flex items-start gap-1 text-good">
+                  <CircleCheck className={limitIcon} aria-hidden />
                   enforced{by && ` by ${by}`}
                 </span>
               ) : (
-                <span className="inline-flex items-center gap-1 text-warn">
-                  <TriangleAlert className="size-3.5 shrink-0" aria-hidden />
+                <span className="inline-flex items-start gap-1 text-warn">
+                  <TriangleAlert className={limitIcon} aria-hidden />
                   not enforced{reason && `: ${reason}`}
                 </span>
               )}
