@@ -10,12 +10,12 @@ const choices: Record<SandboxKind | "", SandboxChoice> = {
   "": { label: "Any", advice: "Any worker can execute the runs. Choose this if all workers are alike." },
   local: {
     label: "Local",
-    advice: "Processes on a Linux worker. They start fastest and can be paused.",
+    advice: "Processes on a Linux worker. They start fastest.",
   },
   docker: {
     label: "Docker",
     advice:
-      "Containers of a Docker or Podman engine, for images that need one, or for a stronger runtime such as gVisor.",
+      "Containers of a Docker or Podman engine, for workers without local sandboxes, or for a stronger runtime such as gVisor.",
   },
   kubernetes: {
     label: "Kubernetes",
