@@ -88,21 +88,24 @@ async function checkSandboxes(): Promise<Finding[]> {
         : warn(name, `not enforced: ${capability.reason}`, requirementsOf(used.kind)),
     ),
     ...imageFindings(used.images),
-    ...others.filter((other) => !either.includes(other)).map((other) => ok(other.kind, describeOther(other))),
+    ...others
+      .filter((other) => !either.includes(other))
+      .map((other) => ok(other.kind, describeOther(other, used.problem === undefined))),
   ];
 }
 
 const requirementsOf = (kind: SandboxKind) =>
   `see docs/${kind === "local" ? "running" : kind}.md for the requirements`;
 
-function describeOther({ problem, title, controls }: TriedProvider): string {
+function describeOther({ kind, problem, title, controls }: TriedProvider, isUsedWorking: boolean): string {
   if (problem !== undefined) return `not available, and not used by these settings. ${problem}`;
   const namesOf = (isEnforced: boolean) =>
     controls.filter(([, { enforced }]) => enforced === isEnforced).map(([name]) => name);
   const missing = controls.flatMap(([name, capability]) =>
     capability.enforced ? [] : [`${name} (${capability.reason})`],
   );
-  return `also works: ${title}. Enforces ${namesOf(true).join(", ")}${missing.length > 0 ? `; not ${missing.join(", ")}` : ""}`;
+  const works = [isUsedWorking ? "also works" : "works", ...(title === kind ? [] : [title])].join(": ");
+  return `${works}. Enforces ${namesOf(true).join(", ")}${missing.length > 0 ? `; not ${missing.join(", ")}` : ""}`;
 }
 
 /** Starts a sandbox, because this is the only reliable way to find out what the kernel or the engine allows. */
