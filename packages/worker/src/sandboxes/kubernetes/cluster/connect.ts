@@ -6,7 +6,7 @@
  */
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import type {
   ConfigurationOptions,
   CoreV1Api,
@@ -23,6 +23,7 @@ import { type ExecSocket, ExecStream } from "./exec-stream.ts";
 type Client = typeof import("@kubernetes/client-node");
 
 export interface ClusterOptions {
+  /** The path of a file, or of several, as in KUBECONFIG. */
   kubeconfig?: string | undefined;
   context?: string | undefined;
   namespace?: string | undefined;
@@ -44,7 +45,7 @@ function loadConfig(client: Client, { kubeconfig, context }: ClusterOptions): Ku
   const config = new client.KubeConfig();
   const ownFile = join(homedir(), ".kube/config");
   try {
-    if (kubeconfig !== undefined) config.loadFromFile(kubeconfig);
+    if (kubeconfig !== undefined) loadFiles(client, config, kubeconfig);
     else if (existsSync(join(serviceAccountFolder, "token"))) config.loadFromCluster();
     else if (existsSync(ownFile)) config.loadFromFile(ownFile);
     else throw new Error("there is neither a service account nor a kubeconfig file");
@@ -61,6 +62,17 @@ function loadConfig(client: Client, { kubeconfig, context }: ClusterOptions): Ku
     "configuration",
     `The kubeconfig file has no ${context === undefined ? "current context" : `context "${context}"`}. Set --kubernetes-context to one of: ${config.contexts.map(({ name }) => name).join(", ") || "(none)"}.`,
   );
+}
+
+/** KUBECONFIG can name several files. As for kubectl, the first one that has a current context decides. */
+function loadFiles(client: Client, config: KubeConfig, paths: string): void {
+  const [first = "", ...others] = paths.split(delimiter).filter((path) => path !== "");
+  config.loadFromFile(first);
+  for (const path of others) {
+    const other = new client.KubeConfig();
+    other.loadFromFile(path);
+    config.mergeConfig(other, Boolean(config.currentContext));
+  }
 }
 
 function readOwnNamespace(): string | undefined {
