@@ -243,6 +243,7 @@ export async function openWorkerRuntime(
         lease,
         freeSpace,
         errorCounts,
+        log,
         drain: returning.signal,
       });
       const work = inExecutionSpan(options.telemetry, { assignment, worker }, () =>

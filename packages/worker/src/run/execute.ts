@@ -44,6 +44,7 @@ import type { FreeSpace } from "../free-space.ts";
 import type { Harness } from "../harnesses/harness.ts";
 import type { HarnessInstaller } from "../harnesses/install/harness-installer.ts";
 import { prepareHarness } from "../harnesses/open-harness.ts";
+import type { Log } from "../log.ts";
 import { PublishingSession } from "../publishing/publishing-session.ts";
 import { Redactor } from "../redaction/redact.ts";
 import type { Enforced } from "../sandboxes/limits.ts";
@@ -87,6 +88,7 @@ export interface ExecutionOptions {
   lease: Lease;
   freeSpace: FreeSpace;
   errorCounts: ErrorCounts;
+  log: Log;
   /** Aborts when the worker is draining and its grace period has ended. */
   drain: AbortSignal;
 }
@@ -159,7 +161,7 @@ export class Execution {
         this.#updateReceipt();
       },
       storeArtifact: (file, as) => this.#files.storeFile(file, as),
-      abandon: (reason) => lease.markLost(reason),
+      abandon: (reason) => this.#abandon(reason),
     });
     this.#attachments = new Attachments({ files: this.#files, openSandbox: () => this.#workspace.open() });
     this.#snapshots = new Snapshots({
@@ -197,12 +199,22 @@ export class Execution {
     this.#interrupts.setWaiting(interrupts);
   }
 
+  /** Another attempt continues the run after the lease. The server does not learn the reason, so the log has it. */
+  #abandon(reason: string) {
+    const { lease, assignment } = this;
+    if (!lease.signal.aborted) {
+      const { run_id } = assignment;
+      this.#options.log.warn({ run_id, reason: this.describeError(reason) }, "abandoned an attempt of a run");
+    }
+    lease.markLost(reason);
+  }
+
   /** Rejects with the unexpected error that ended the execution, if there was one, so that the worker logs it. */
   async run(): Promise<void> {
     try {
       await this.#work();
     } catch (error) {
-      if (error instanceof SandboxLostError && error.isRecoverable) this.lease.markLost(error.message);
+      if (error instanceof SandboxLostError && error.isRecoverable) this.#abandon(error.message);
       if (error instanceof LeaseLostError || this.lease.signal.aborted) return;
       await this.#fail(error);
       throw error;
