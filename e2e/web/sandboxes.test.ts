@@ -93,12 +93,19 @@ describe("the kind of sandbox", () => {
     expect(await row.getByRole("list", { name: "Labels" }).getByRole("listitem").allTextContents()).toEqual([
       "disk=ssd",
     ]);
+    await row.getByText("Ready").waitFor();
     await row.getByText("What its sandboxes enforce").click();
     const controls = row.getByRole("list", { name: "Controls of rack-1" });
     expect(await controls.getByRole("listitem").allTextContents()).toEqual([
       "Disk: not enforced: The engine does not limit the size of volumes.",
       "Memory: enforced by the engine's cgroup",
     ]);
+    await expectAccessible(page);
+
+    await app.db`update workers set stats = stats || '{"accepts_runs": false}' where name = 'rack-1'`;
+    await page.reload();
+    await row.getByText("Not accepting runs").waitFor();
+    await row.getByText(/^Its engine or cluster does not respond/).waitFor();
     await expectAccessible(page);
 
     await page.goto("/settings?section=operations");

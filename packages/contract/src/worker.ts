@@ -220,7 +220,9 @@ const amount = z.number().min(0).max(1e18);
  */
 export const WorkerStats = z.object({
   slots_used: amount.meta({ description: "Slots used by runs and builds." }),
-  accepts_runs: z.boolean().optional().meta({ description: "False while its disk is low on space." }),
+  accepts_runs: z.boolean().optional().meta({
+    description: "False while its disk is low on space, or its container engine or cluster does not respond.",
+  }),
   sandbox: text({ max: 64 }).optional().meta({ description: "Its kind of sandboxes, such as `local`." }),
   sandbox_engine: SandboxEngine.optional()
     .catch(undefined)
@@ -476,6 +478,10 @@ export const Worker = z
     }),
     harnesses: z.array(WorkerHarness).optional().meta({
       description: "The harnesses that it can install or use. Absent if not reported recently.",
+    }),
+    accepts_runs: z.boolean().optional().meta({
+      description:
+        "False while it claims no runs, because its container engine or cluster does not respond or its disk is low on space. Absent if not reported recently.",
     }),
     draining: z.boolean(),
     is_alive: z.boolean(),

@@ -9,8 +9,6 @@ const list = clientCommand("list", "List workers, connected ones first.")
   .action(
     withClient(async ({ client, out }) => {
       const document = await client.workers.list();
-      const stateOf = ({ is_alive, draining }: Worker) =>
-        is_alive ? (draining ? "draining" : "alive") : "lost";
       const freeSpace = (free: number | undefined) =>
         free === undefined ? "" : out.isTerminal ? bytes(free) : String(free);
       out.list<Worker>({
@@ -38,6 +36,12 @@ const list = clientCommand("list", "List workers, connected ones first.")
       });
     }),
   );
+
+function stateOf({ is_alive, draining, accepts_runs }: Worker): string {
+  if (!is_alive) return "lost";
+  if (draining) return "draining";
+  return accepts_runs === false ? "alive, accepts no runs" : "alive";
+}
 
 function sandboxText({ sandbox = "", sandbox_engine: engine }: Worker): string {
   return engine ? `${sandbox} (${engine.engine} ${engine.engine_version})` : sandbox;

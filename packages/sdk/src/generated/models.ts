@@ -2752,6 +2752,8 @@ export interface Worker {
     /** Why the worker cannot use it. */
     problem?: string;
   }[];
+  /** False while it claims no runs, because its container engine or cluster does not respond or its disk is low on space. Absent if not reported recently. */
+  accepts_runs?: boolean;
   draining: boolean;
   is_alive: boolean;
   first_seen_at: string;

@@ -231,6 +231,7 @@ describe("workers", () => {
     const stats = {
       ...{
         slots_used: 0,
+        accepts_runs: false,
         sandbox: "docker",
         sandbox_engine: engine,
         sandbox_controls: controls,
@@ -239,6 +240,8 @@ describe("workers", () => {
       ...{ memory_bytes: 1, cpu_seconds: 1, disk_free_bytes: {}, cache_bytes: {}, errors: {}, log_lines: {} },
     };
     expect((await asWorker("/heartbeat", { worker, executions: [], stats })).status).toBe(200);
-    expect(await listed()).toMatchObject([{ sandbox_engine: engine, sandbox_controls: controls }]);
+    expect(await listed()).toMatchObject([
+      { sandbox_engine: engine, sandbox_controls: controls, accepts_runs: false },
+    ]);
   });
 });

@@ -3469,6 +3469,10 @@ class Worker(BaseModel):
     """What its sandboxes enforce, by name of the control. Absent if not reported."""
     harnesses: list[WorkerHarnesse] | None = None
     """The harnesses that it can install or use. Absent if not reported recently."""
+    accepts_runs: bool | None = None
+    """False while it claims no runs, because its container engine or cluster does not respond or its
+    disk is low on space. Absent if not reported recently.
+    """
     draining: bool
     is_alive: bool
     first_seen_at: datetime

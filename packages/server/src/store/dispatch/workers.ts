@@ -91,9 +91,16 @@ export async function listLiveWorkers(sql: Sql, aliveMs: number): Promise<LiveWo
     order by first_seen_at, worker_id limit ${MAX_LISTED}`;
 }
 
-type Optional = "disk_free_bytes" | "sandbox" | "sandbox_engine" | "sandbox_controls" | "harnesses";
+type Optional =
+  | "accepts_runs"
+  | "disk_free_bytes"
+  | "sandbox"
+  | "sandbox_engine"
+  | "sandbox_controls"
+  | "harnesses";
 
 type WorkerRow = Omit<Worker, Optional> & {
+  accepts_runs: boolean | null;
   disk_free_bytes: number | null;
   sandbox: string | null;
   sandbox_engine: SandboxEngine | null;
@@ -119,17 +126,23 @@ export async function listWorkers(sql: Sql, aliveMs: number, environmentIds?: st
       ) as runs,
       (select floor(min(value::float8)) from jsonb_each_text(w.stats -> 'disk_free_bytes') where ${isFresh(sql)}) as disk_free_bytes,
       case when ${isFresh(sql)} then w.stats -> 'harnesses' end as harnesses,
+      case when ${isFresh(sql)} then (w.stats ->> 'accepts_runs')::boolean end as accepts_runs,
       w.last_seen_at > outrider_now() - ${aliveMs} * interval '1 ms' as is_alive
     from workers w where w.last_seen_at > outrider_now() - interval '1 day' order by is_alive desc, w.name, w.worker_id`;
-  return rows.map(({ disk_free_bytes, sandbox, sandbox_engine, sandbox_controls, harnesses, ...worker }) => ({
-    ...worker,
-    labels: ownLabels(worker.labels),
-    ...(disk_free_bytes === null ? {} : { disk_free_bytes }),
-    ...(sandbox === null ? {} : { sandbox }),
-    ...(sandbox_engine === null ? {} : { sandbox_engine }),
-    ...(sandbox_controls === null ? {} : { sandbox_controls }),
-    ...(harnesses === null ? {} : { harnesses }),
-  }));
+  return rows.map((row) => {
+    const { accepts_runs, disk_free_bytes, sandbox, sandbox_engine, sandbox_controls, harnesses, ...worker } =
+      row;
+    return {
+      ...worker,
+      labels: ownLabels(worker.labels),
+      ...(accepts_runs === null ? {} : { accepts_runs }),
+      ...(disk_free_bytes === null ? {} : { disk_free_bytes }),
+      ...(sandbox === null ? {} : { sandbox }),
+      ...(sandbox_engine === null ? {} : { sandbox_engine }),
+      ...(sandbox_controls === null ? {} : { sandbox_controls }),
+      ...(harnesses === null ? {} : { harnesses }),
+    };
+  });
 }
 
 export async function drainWorker(sql: Sql, workerId: string): Promise<boolean> {

@@ -50,6 +50,14 @@ export function WorkerTable({ label, workers }: { label: string; workers: Worker
                 {worker.disk_free_bytes !== undefined &&
                   ` · ${formatBytes(worker.disk_free_bytes)} disk free`}
               </div>
+              {isRefusing(worker) && (
+                <p className="mt-0.5 text-xs text-warn">
+                  {worker.sandbox_engine
+                    ? "Its engine or cluster does not respond, or its disk is nearly full."
+                    : "Its disk is nearly full."}{" "}
+                  It continues by itself. Its log says more.
+                </p>
+              )}
               <Labels worker={worker} />
               {worker.is_alive && worker.sandbox_controls && (
                 <Disclosure summary="What its sandboxes enforce" className="text-xs">
@@ -102,9 +110,14 @@ function Labels({ worker: { labels } }: { worker: Worker }) {
   );
 }
 
-function WorkerState({ worker: { is_alive, draining, busy } }: { worker: Worker }) {
+const isRefusing = ({ is_alive, draining, accepts_runs }: Worker) =>
+  is_alive && !draining && accepts_runs === false;
+
+function WorkerState({ worker }: { worker: Worker }) {
+  const { is_alive, draining, busy } = worker;
   if (!is_alive) return <Badge>Offline</Badge>;
   if (draining) return <Badge tone="warn">Draining</Badge>;
+  if (isRefusing(worker)) return <Badge tone="warn">Not accepting runs</Badge>;
   return busy > 0 ? <Badge tone="live">Working</Badge> : <Badge tone="good">Ready</Badge>;
 }
 
