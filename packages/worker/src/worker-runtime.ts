@@ -31,6 +31,7 @@ import { FileRequestReader } from "./run-files/file-request-reader.ts";
 import { openChosenProvider, type SandboxChoice } from "./sandboxes/choose-provider.ts";
 import type { DockerSettings } from "./sandboxes/docker-settings.ts";
 import type { KubernetesSettings } from "./sandboxes/kubernetes-settings.ts";
+import { LostSandboxes } from "./sandboxes/lost-sandboxes.ts";
 import type { ProviderOptions } from "./sandboxes/open-provider.ts";
 import { connectToServer, type ServerClient } from "./server-client/server-client.ts";
 import { runShell } from "./shells/shell.ts";
@@ -153,6 +154,7 @@ export async function openWorkerRuntime(
   await provider.check();
   const removed = await provider.reap(() => false);
   if (removed.length > 0) log.info({ count: removed.length }, "removed sandboxes of an earlier worker");
+  const lostSandboxes = new LostSandboxes({ provider, log });
 
   const transfersFolder = join(folder, "transfers");
   await rm(transfersFolder, { recursive: true, force: true }); // files of an earlier worker
@@ -305,6 +307,7 @@ export async function openWorkerRuntime(
     proposals.handleSignals(signals);
     publications.handleSignals(signals);
   };
+  if (reportsStats) lostSandboxes.start();
   const listening = server.signals(worker.worker_id, handleSignals, stopped.signal);
 
   return {
@@ -325,6 +328,7 @@ export async function openWorkerRuntime(
       stopped.abort();
       await listening;
       await warmSandboxes.closeAll();
+      lostSandboxes.stop();
       await provider.stop();
       await proxy.close();
       server.stop();

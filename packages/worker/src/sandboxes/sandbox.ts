@@ -371,6 +371,11 @@ export interface SandboxProvider {
   removeBase(name: string): Promise<void>;
   /** Removes the sandboxes that an earlier worker left behind, except those to keep, and returns the removed ids. */
   reap(keep: (label: Label) => boolean): Promise<string[]>;
+  /**
+   * Removes what lost workers left behind and in which nothing runs any more, but no open sandbox. Unlike `reap`, it can be
+   * called at any time. Absent if workers do not see the sandboxes of others.
+   */
+  removeFinished?(): Promise<void>;
   /** Whether sandboxes can be opened now. Absent if only this worker's machine could prevent it. */
   isAvailable?(): Promise<boolean>;
   /** Runs a trivial command in a sandbox. On failure, the error says what to install or configure. */

@@ -287,9 +287,10 @@ test.skipIf(!canRunClusters)("pods of lost workers are removed some time after t
   const ended = { succeeded: "Succeeded", failed: "Failed", server: "Succeeded", "at-work": "Running" };
   await vi.waitFor(async () => expect(await list()).toEqual(ended), waitOptions);
 
-  await removeFinishedPods(shared);
+  const open = new Set<string>();
+  await removeFinishedPods(shared, { open });
   expect(await list()).toEqual(ended);
-  await removeFinishedPods(shared, { endedBefore: Date.now() + 60_000 });
+  await removeFinishedPods(shared, { open, endedBefore: Date.now() + 60_000 });
   await vi.waitFor(
     async () => expect(await list()).toEqual({ server: "Succeeded", "at-work": "Running" }),
     waitOptions,

@@ -219,8 +219,12 @@ class KubernetesProvider implements SandboxProvider {
   async reap(keep: (label: Label) => boolean): Promise<string[]> {
     const open = this.#sandboxes.ids();
     const removed = await reap(this.#shared, { keep, open, withIsolated: this.#reapsIsolated });
-    await removeFinishedPods(this.#shared);
+    await this.removeFinished();
     return removed;
+  }
+
+  async removeFinished(): Promise<void> {
+    await removeFinishedPods(this.#shared, { open: this.#sandboxes.ids() });
   }
 
   async check(whileOpen?: (sandbox: Sandbox) => Promise<void>): Promise<void> {

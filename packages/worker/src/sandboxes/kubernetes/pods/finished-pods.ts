@@ -1,24 +1,34 @@
 import type { V1Pod } from "@kubernetes/client-node";
-import { sandboxLabels } from "../labels.ts";
-import type { SharedResources } from "../shared-resources.ts";
+import type { Log } from "../../../log.ts";
+import type { Cluster } from "../cluster/connect.ts";
+import { parseMetadata, sandboxLabels } from "../labels.ts";
 
 /** How long the pod of a sandbox is kept after its end, because its worker reads there why it has ended. */
 const keepMs = 15 * 60_000;
 /** No worker waits longer for the start of a pod, so a pod that has not started has no worker any more. */
 const maxStartMs = 60 * 60_000;
 
+interface RemoveOptions {
+  /** The ids of this process's open sandboxes, whose next command says why their pod has ended. */
+  open: ReadonlySet<string>;
+  endedBefore?: number;
+}
+
 /**
  * Removes pods of sandboxes, of all workers, that ended long ago or never started. The cluster removes pods with that of their worker only in
  * the same namespace, and other workers cannot tell whether a worker will come back for its pods. Nothing runs in them.
+ *
+ * This includes pods that an isolated run could not remove before its process exited: they end with their lease.
  */
 export async function removeFinishedPods(
-  { cluster, log }: Pick<SharedResources, "cluster" | "log">,
-  { endedBefore = Date.now() - keepMs }: { endedBefore?: number } = {},
+  { cluster, log }: { cluster: Pick<Cluster, "listPods" | "deletePod">; log: Pick<Log, "warn"> },
+  { open, endedBefore = Date.now() - keepMs }: RemoveOptions,
 ): Promise<void> {
   for (const pod of await cluster.listPods(sandboxLabels)) {
     const name = pod.metadata?.name;
     const endedAt = findEnd(pod);
     if (name === undefined || endedAt === undefined || endedAt >= endedBefore) continue;
+    if (open.has(parseMetadata(pod.metadata ?? {}).sandbox)) continue;
     try {
       await cluster.deletePod(name);
     } catch (error) {
