@@ -358,10 +358,11 @@ export const RunItem = z
           .optional()
           .meta({
             description:
-              "Why the run is waiting. `no_harness_worker`: the connected workers are too old for the run's harness. `no_matching_worker`: no connected worker is in the run's pool and has the labels that it selects.",
+              "Why the run is waiting. `no_harness_worker`: the connected workers are too old for the run's harness. `no_matching_worker`: no connected worker is in the run's pool and has the kind of sandbox and the labels that it asks for.",
           }),
         detail: z.string().optional().meta({
-          description: "The pool and the labels that no connected worker has, with `no_matching_worker`.",
+          description:
+            "The pool, the kind of sandbox and the labels that no connected worker has, with `no_matching_worker`.",
         }),
       })
       .optional()

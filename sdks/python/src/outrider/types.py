@@ -2408,11 +2408,13 @@ class RunItemQueue(BaseModel):
         | None
     ) = None
     """Why the run is waiting. `no_harness_worker`: the connected workers are too old for the run's
-    harness. `no_matching_worker`: no connected worker is in the run's pool and has the labels that
-    it selects.
+    harness. `no_matching_worker`: no connected worker is in the run's pool and has the kind of
+    sandbox and the labels that it asks for.
     """
     detail: str | None = None
-    """The pool and the labels that no connected worker has, with `no_matching_worker`."""
+    """The pool, the kind of sandbox and the labels that no connected worker has, with
+    `no_matching_worker`.
+    """
 
 
 class RunItemAttachment(BaseModel):
