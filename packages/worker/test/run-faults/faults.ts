@@ -60,11 +60,11 @@ async function killEngine(installation: FaultyInstallation): Promise<void> {
   await installation.engine.kill();
   const other = await installation.create(["RUN: echo other"]);
   await worker.waitForOutput(installation.engine.messages.away);
-  await worker.waitForOutput("abandoned an attempt of a run");
   await installation.engine.start();
   await worker.waitForOutput(installation.engine.messages.back);
   expect(await installation.until(other, "SUCCEEDED")).toMatchObject({ attempts: 1 });
   await waitForNextAttempt(installation, run);
+  await worker.waitForOutput("abandoned an attempt of a run");
   await expectRecovery(installation, run);
 }
 
