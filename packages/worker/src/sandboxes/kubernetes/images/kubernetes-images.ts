@@ -4,7 +4,7 @@
  *
  * A node gives an image that it has to every pod. Private images must not be for everyone: an image is on this worker only for
  * those who use the same secret. So `pull` asks the registry with the caller's credentials unless there is a record for them,
- * and pods name images with the digest.
+ * and pods name images with the digest. Callers share a pod only after each has asked.
  */
 import { createHash } from "node:crypto";
 import type { Exceptions } from "../../../egress/exceptions.ts";
@@ -21,6 +21,7 @@ import { isClusterError } from "../cluster/errors.ts";
 import type { PodOptions } from "../pods/pod-options.ts";
 import { type ImageRecord, ImageRecords } from "./image-records.ts";
 import type { PullCredentials } from "./pull-secret.ts";
+import { SharedWork } from "./shared-work.ts";
 
 /** What only the files of an image say. */
 export type ImageFacts = Pick<ImageRecord, "accounts" | "osRelease">;
@@ -45,6 +46,8 @@ export class KubernetesImages implements ImageSource {
   /** By the id of an image: what its pods need to be pulled. */
   readonly #names = new Map<string, string>();
   readonly #credentials = new Map<string, PullCredentials>();
+  /** By the id of an image. */
+  readonly #probes = new SharedWork<ImageRecord>();
 
   constructor(options: KubernetesImagesOptions) {
     this.#options = options;
@@ -85,9 +88,14 @@ export class KubernetesImages implements ImageSource {
       const config = await describeImage(parsed.text, this.#request(credentials, signal));
       onProgress("The cluster starts a pod with the image.");
       const startedAt = performance.now();
-      const facts = await this.#probe(describe(image, { config, osRelease: "" }), signal);
-      record = { name, config, ...facts };
-      this.#records.write(id, record);
+      record = await this.#probes.do(id, signal, async (untilUnneeded) => {
+        const known = this.#records.read(id); // another caller's pod may have ended meanwhile
+        if (known) return known;
+        const facts = await this.#probe(describe(image, { config, osRelease: "" }), untilUnneeded);
+        const probed = { name, config, ...facts };
+        this.#records.write(id, probed);
+        return probed;
+      });
       onProgress(`The pod was ready after ${((performance.now() - startedAt) / 1000).toFixed(1)} s.`);
     }
     onDownloaded(0);

@@ -19,6 +19,7 @@ export async function probeImage(
   const sandbox = await open({ id, deadline, label: { purpose: "image" }, image });
   const close = () => void sandbox.close().catch(() => {}); // reported below
   signal.addEventListener("abort", close, { once: true });
+  if (signal.aborted) close();
   try {
     const accounts = await readText(sandbox, "/etc/passwd", maxAccountBytes);
     const osRelease =
