@@ -22,7 +22,7 @@ export class AttachStream extends Duplex {
     socket.on("data", (chunk: Buffer) => this.#onData(chunk));
     socket.once("end", () => this.push(null));
     socket.once("error", (error) => this.destroy(error));
-    socket.once("close", () => this.destroy());
+    socket.once("close", () => this.#onClose());
   }
 
   /** The beginning of what the container has written to stderr. */
@@ -45,6 +45,12 @@ export class AttachStream extends Duplex {
   override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
     this.#socket.destroy();
     callback(error);
+  }
+
+  /** What was received before the end is still read. */
+  #onClose(): void {
+    if (this.#socket.readableEnded && !this.readableEnded) this.once("end", () => this.destroy());
+    else this.destroy();
   }
 
   #onData(chunk: Buffer): void {
