@@ -155,7 +155,7 @@ export class BuildBases {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const deadline = process.hrtime.bigint() + FETCH_DEADLINE_NS;
     const sandbox = await provider.open({
-      ...{ id: `fetch-${randomUUID()}`, deadline, label: { build_id } },
+      ...{ id: `fetch-${randomUUID()}`, deadline, label: { build_id }, mayStayUnused: true },
       ...(image ? { image: { ...image, user: "root" } } : {}),
     });
     try {

@@ -244,6 +244,8 @@ export interface OpenOptions {
   /** The repositories whose pushes go elsewhere than to the URLs of their remotes. */
   gitPushes?: GitPush[];
   bundles?: Bundle[];
+  /** Whether the sandbox may be saved without running anything, so that nothing should start before its first use. */
+  mayStayUnused?: boolean;
 }
 
 /**

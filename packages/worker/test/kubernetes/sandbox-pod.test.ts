@@ -74,3 +74,17 @@ test("a pod whose secret cannot be created is removed, and the reason is that of
   await expect(pod.create()).rejects.toThrow(/failed to create secrets: etcdserver: timeout/);
   expect(requests.at(-1)).toMatch(/^DELETE .*\/pods\/pod-1\b/);
 });
+
+test("a pod is created at its first use, and nothing is asked of the cluster before", async () => {
+  const { pod, requests } = await openPod(() => [200, running]);
+  expect(await pod.findEnd("commands")).toBeUndefined();
+  await pod.remove();
+  expect(requests).toEqual([]);
+  const connecting = pod.connect("commands", {
+    ...{ remainingMs: () => 60_000, isAborted: () => requests.length > 2, folders: [] },
+  });
+  expect(await connecting).toBeUndefined();
+  expect(requests[0]).toMatch(/^POST .*\/pods$/);
+  await pod.remove();
+  expect(requests.at(-1)).toMatch(/^DELETE .*\/pods\/pod-1\b/);
+});

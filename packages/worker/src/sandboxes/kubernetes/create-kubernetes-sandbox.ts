@@ -23,7 +23,7 @@ const maxPodSeconds = 7 * 24 * 3600;
 
 type CreateOptions = OpenOptions & { onClosed(): void; onCloseFailed(): void };
 
-/** Creates the pod of a sandbox. The first command waits until it runs. */
+/** Creates the pod of a sandbox, or leaves it to the first use. The first command waits until it runs. */
 export async function createKubernetesSandbox(
   shared: SharedResources,
   options: CreateOptions,
@@ -57,7 +57,7 @@ export async function createKubernetesSandbox(
       },
       shared.startLimits,
     );
-    await pod.create();
+    if (!options.mayStayUnused) await pod.create();
     const setup = new PodSetup({ pod, options, base, home });
     const hasNetwork = options.network !== undefined;
     const { folders } = setup;

@@ -3,8 +3,9 @@
  * pods through `pods/exec`: commands, files and the connections of commands to the worker.
  *
  * Invariants:
- * - `open` either returns a sandbox whose pod the cluster has accepted, or leaves nothing behind. If the cluster does not
- *   respond, the worker removes the pod later, also that of a sandbox that was closed meanwhile.
+ * - `open` either returns a sandbox whose pod the cluster has accepted, or leaves nothing behind. With `mayStayUnused`, there
+ *   is no pod before the first use. If the cluster does not respond, the worker removes the pod later, also that of a
+ *   sandbox that was closed meanwhile.
  * - Every pod has the labels of this worker (labels.ts), by which `reap` finds what an earlier worker left behind. In a
  *   cluster, pods also belong to the worker's own pod, so that the cluster removes them with it.
  */

@@ -87,7 +87,7 @@ async function packBase(
   return { ...packing, stdout: archive };
 }
 
-/** The pod gets the files with its first command. A sandbox that is only saved again needs no pod that runs. */
+/** The pod gets the files with its first command. A sandbox that is only saved again needs no pod. */
 function unpackBase({ id, setup, shared }: KubernetesSandboxOptions): Spawned {
   const path = shared.bases.draftPath(id);
   return receiveBase(path, () => setup.setBase(path));

@@ -1,5 +1,5 @@
 import { createWriteStream } from "node:fs";
-import { copyFile } from "node:fs/promises";
+import { copyFile, rename } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { firstBytes } from "../../first-bytes.ts";
 import type { InitCommand, InitConnection } from "../../init/init-connection.ts";
@@ -13,6 +13,7 @@ import { packImageBase } from "./image-base.ts";
 const saveMs = 30 * 60_000;
 
 interface SaveOptions {
+  id: string;
   shared: SharedResources;
   pod: SandboxPod;
   setup: PodSetup;
@@ -23,12 +24,15 @@ interface SaveOptions {
 
 /** Stores the files of a sandbox, in which nothing runs, in the worker's folder. */
 export async function saveBase(name: string, options: SaveOptions): Promise<void> {
-  const { shared, setup } = options;
+  const { id, shared, setup } = options;
   const { bases } = shared;
   bases.assertValidName(name);
   if (bases.has(name)) return;
   const { unusedBase } = setup;
-  if (unusedBase !== undefined) return await bases.add(name, (path) => copyFile(unusedBase, path));
+  if (unusedBase !== undefined) {
+    const isDraft = unusedBase === bases.draftPath(id);
+    return await bases.add(name, (path) => (isDraft ? rename(unusedBase, path) : copyFile(unusedBase, path)));
+  }
   await saveFiles(name, options);
 }
 

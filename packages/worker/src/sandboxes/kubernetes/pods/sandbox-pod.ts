@@ -53,6 +53,7 @@ export class SandboxPod {
   readonly #tokens: Record<ProcessKind, string> = { commands: newToken(), scripts: newToken() };
   /** How often containers have started again. */
   readonly #restarts: Record<ProcessKind, number> = { commands: 0, scripts: 0 };
+  #creation: Promise<void> | undefined;
   #createdAt = 0;
 
   constructor(
@@ -67,7 +68,13 @@ export class SandboxPod {
     this.name = plan.metadata.name ?? "";
   }
 
-  async create(): Promise<void> {
+  /** Creates the pod, unless that was done or has failed before. `connect` does it too. */
+  create(): Promise<void> {
+    this.#creation ??= this.#create();
+    return this.#creation;
+  }
+
+  async #create(): Promise<void> {
     const { pullCredentials } = this.#plan;
     const created = await this.#cluster.createPod(describePod(this.#plan));
     this.#createdAt = performance.now();
@@ -86,6 +93,8 @@ export class SandboxPod {
    * the reason if the container cannot run, and if it cannot be reached until the deadline or for a long time.
    */
   async connect(kind: ProcessKind, options: ConnectOptions): Promise<PodConnection | undefined> {
+    if (options.isAborted()) return undefined;
+    await this.create();
     const giveUpAt = performance.now() + this.#limits.startMs;
     for (let wait = firstWaitMs; ; wait = Math.min(wait * 1.5, longestWaitMs)) {
       if (options.isAborted()) return undefined;
@@ -146,6 +155,7 @@ export class SandboxPod {
 
   /** Returns why no container can run again, as far as the cluster knows. */
   async findEnd(kind: ProcessKind): Promise<ClusterError | undefined> {
+    if (!this.#creation) return undefined;
     const state = readPodState(await this.#cluster.readPod(this.name), kind);
     return state.phase === "ended" ? state.error : undefined;
   }
@@ -166,7 +176,7 @@ export class SandboxPod {
   }
 
   async remove(): Promise<void> {
-    await this.#cluster.deletePod(this.name);
+    if (this.#creation) await this.#cluster.deletePod(this.name);
   }
 }
 
