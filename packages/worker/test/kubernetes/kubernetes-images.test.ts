@@ -2,8 +2,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { parseExceptions } from "../../src/egress/exceptions.ts";
+import { ClusterError, type ClusterErrorCode } from "../../src/sandboxes/kubernetes/cluster/errors.ts";
 import {
   type ImageFacts,
   KubernetesImages,
@@ -77,4 +78,32 @@ test("a pod that is shared ends with the last caller that needs it", async () =>
   callers[1]?.abort(new Error("second"));
   await expect(pulls[1]).rejects.toThrow("second");
   expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+});
+
+describe("a cluster that does not tell the worker its rights", () => {
+  const cluster = (code: ClusterErrorCode) => ({
+    namespace: "agents",
+    isAllowed: async () => {
+      throw new ClusterError(code, "The worker's account may not review its own rights.");
+    },
+  });
+
+  test("pulls private images with the operator's credentials", async () => {
+    const podOptions = { imagePullSecrets: [{ name: "registry" }] };
+    const pull = await openImages({ cluster: cluster("forbidden"), podOptions });
+    expect(await pull()).toMatchObject({ digest: image.digest });
+  });
+
+  test("needs the operator's credentials for private images", async () => {
+    const pull = await openImages({ cluster: cluster("forbidden") });
+    await expect(pull()).rejects.toMatchObject({
+      message: expect.stringMatching(/`docker_image_secret` cannot be used/),
+      remedy: expect.stringContaining("`imagePullSecrets`"),
+    });
+  });
+
+  test("because it does not respond is asked again by the next attempt", async () => {
+    const pull = await openImages({ cluster: cluster("unreachable") });
+    await expect(pull()).rejects.toMatchObject({ code: "unreachable", isRecoverable: true });
+  });
 });

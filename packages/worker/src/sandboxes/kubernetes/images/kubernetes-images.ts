@@ -142,8 +142,14 @@ export class KubernetesImages implements ImageSource {
     );
   }
 
+  /** If the cluster does not tell the worker its rights, it has to do without this one. */
   async #maySendCredentials(): Promise<boolean> {
-    return await this.#options.cluster.isAllowed({ verb: "create", resource: "secrets" });
+    try {
+      return await this.#options.cluster.isAllowed({ verb: "create", resource: "secrets" });
+    } catch (error) {
+      if (isClusterError(error) && !error.isRecoverable) return false;
+      throw error;
+    }
   }
 }
 
