@@ -116,6 +116,23 @@ describe("a pod", () => {
   });
 });
 
+test.each([
+  ["home", "Use an image with fewer files"],
+  ["scripts", "Use fewer files in the workspace"],
+])("the container %s has a limit of its own, which the environment cannot raise", (name, remedy) => {
+  const failed = status(name, {
+    state: { waiting: { reason: "CrashLoopBackOff" } },
+    lastState: { terminated: { reason: "OOMKilled", exitCode: 137 } },
+  });
+  const found =
+    name === "home" ? pod({ initContainerStatuses: [failed] }) : pod({ containerStatuses: [failed] });
+  const state = readPodState(found, "scripts");
+  expect(state).toMatchObject({ phase: "ended", error: { code: "out_of_memory" } });
+  const { message } = (state as { error: Error }).error;
+  expect(message).toContain("`limits.memory_mb` does not help");
+  expect(message).toContain(remedy);
+});
+
 test("a container that has started again is known to have run out of memory", () => {
   const restarted = (reason: string) =>
     pod({

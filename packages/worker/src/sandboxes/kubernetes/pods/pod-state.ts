@@ -94,7 +94,7 @@ function readStart({ image, state, lastState, name }: V1ContainerStatus): PodSta
   const last = state?.terminated ?? lastState?.terminated;
   if (reason === "CrashLoopBackOff")
     return isOutOfMemory(last)
-      ? outOfMemoryState()
+      ? outOfMemoryState(name)
       : ended(
           "cannot_start",
           `The container ${name} of the sandbox ends again and again${textOf(last?.message)}. Start the run again.`,
@@ -146,11 +146,19 @@ const isPermanent = (detail: string) =>
 
 const isOutOfMemory = (terminated: { reason?: string } | undefined) => terminated?.reason === "OOMKilled";
 
-const outOfMemoryState = () =>
-  ended(
+/** Only the container for commands has the limit of the environment. */
+function outOfMemoryState(container = "commands"): PodState {
+  const fixed = "ran out of memory. Its limit is fixed, so `limits.memory_mb` does not help.";
+  const messages: Record<string, string> = {
+    home: `The container that copies the home folder of the image ${fixed} Use an image with fewer files in this folder.`,
+    scripts: `The container that stores and restores files ${fixed} Use fewer files in the workspace and the home folder.`,
+  };
+  return ended(
     "out_of_memory",
-    "The sandbox ran out of memory, and the kernel killed its first process. Raise `limits.memory_mb`, or use less memory.",
+    messages[container] ??
+      "The sandbox ran out of memory, and the kernel killed its first process. Raise `limits.memory_mb`, or use less memory.",
   );
+}
 
 function ended(code: ClusterErrorCode, message: string): PodState {
   return { phase: "ended", error: new ClusterError(code, message) };
