@@ -4,6 +4,20 @@ import { Origin } from "../../../packages/worker/test/repositories/git-server.ts
 import { cli, folder, installation, runCommand } from "./installation.ts";
 
 describe("environments and forges", () => {
+  test("selects the workers of an environment", async () => {
+    const { environment_id, ...made } = (
+      await runCommand([
+        ...["env", "create", "models", "--worker-host", "gpu", "--worker-selector", "region=eu"],
+        ...["--worker-selector", "large", "--json"],
+      ])
+    ).json;
+    expect(made).toMatchObject({ worker_host: "gpu", worker_selector: { region: "eu", large: "true" } });
+    expect((await runCommand(["env", "get", environment_id])).stdout).toMatch(
+      /^worker labels +(region=eu,large|large,region=eu)$/m,
+    );
+    await runCommand(["env", "delete", "models", "--yes"]);
+  });
+
   test("creates, updates, builds and deletes environments", async () => {
     await runCommand(["secret", "set", "TOKEN"], { input: "not to be seen\n" });
     const made = await runCommand([

@@ -2,6 +2,7 @@ import { type SandboxKind, sandboxKinds } from "@outrider/contract/sandbox-kind"
 import type { CloudEnvironmentRequest, EnvironmentNetwork, EnvironmentRepository } from "@outrider/sdk";
 import { type Command, Option } from "commander";
 import { UsageError } from "../exit-codes.ts";
+import { parseLabels } from "./labels.ts";
 import { collect, numberParser, omitUndefined, parsePairs } from "./pairs.ts";
 import { readObject } from "./text.ts";
 
@@ -28,6 +29,8 @@ export interface EnvironmentFlags {
   memoryMb?: number;
   pids?: number;
   diskMb?: number;
+  workerHost?: string;
+  workerSelector?: string[];
   sandbox?: SandboxKind;
   gitAuthor?: string;
   harness?: string;
@@ -57,7 +60,8 @@ export const environmentFlags: readonly string[] = [
     "cpus",
     "memoryMb",
   ],
-  ...["pids", "diskMb", "sandbox", "gitAuthor", "harness", "timeoutMinutes", "maxConcurrentRuns", "input"],
+  ...["pids", "diskMb", "workerHost", "workerSelector", "sandbox", "gitAuthor", "harness", "timeoutMinutes"],
+  ...["maxConcurrentRuns", "input"],
 ];
 
 export function addEnvironmentOptions(command: Command): Command {
@@ -101,6 +105,12 @@ export function addEnvironmentOptions(command: Command): Command {
     .option("--memory-mb <number>", "memory limit of a sandbox", numberParser("--memory-mb"))
     .option("--pids <number>", "process limit of a sandbox", numberParser("--pids"))
     .option("--disk-mb <number>", "disk limit of a sandbox", numberParser("--disk-mb"))
+    .option("--worker-host <pool>", "pool whose workers execute builds and runs")
+    .option(
+      "--worker-selector <name=value>",
+      "label that the worker must have, such as region=eu; without a value: true; repeatable",
+      collect,
+    )
     .addOption(
       new Option("--sandbox <kind>", "kind of sandbox of builds and runs; default: any").choices([
         ...sandboxKinds,
@@ -149,6 +159,8 @@ export async function buildEnvironmentRequest(
       build_secrets: flags.buildSecret,
       network: buildNetwork(flags, base.network),
       resources: Object.keys(resources).length > 0 ? { ...base.resources, ...resources } : undefined,
+      worker_host: flags.workerHost,
+      worker_selector: flags.workerSelector && parseLabels(flags.workerSelector),
       sandbox: flags.sandbox,
       git_author: flags.gitAuthor === undefined ? undefined : parseAuthor(flags.gitAuthor),
       harness: flags.harness,
