@@ -100,7 +100,7 @@ const rules: Rule[] = [
   [
     /no space left on device|disk quota exceeded|not enough space/i,
     "disk_full",
-    "The container engine's disk is full: %. Free space there, for example with `docker system prune`.",
+    "The container engine's disk is full: %. Free space there, for example with `docker image prune`.",
   ],
   [
     /unknown or invalid runtime|unknown runtime|invalid runtime name|runtime "?[\w./-]*"? not found|specified runtime|default OCI runtime/i,
