@@ -25,6 +25,14 @@ test.each([
     'The cluster refused to create pods: pods "x" is forbidden: violates PodSecurity',
   ],
   [
+    response(
+      403,
+      'pods "x" is forbidden: unable to create new content in namespace agents because it is being terminated',
+    ),
+    "configuration",
+    "Somebody is deleting the namespace agents, so",
+  ],
+  [
     response(404, 'namespaces "agents" not found'),
     "configuration",
     "The cluster has no namespace agents. Create",

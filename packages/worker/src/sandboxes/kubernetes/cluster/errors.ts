@@ -98,6 +98,11 @@ export function explainResponse(
       "forbidden",
       `The worker's account may not ${action} in the namespace ${namespace}: ${reason}. Grant it a role with the verbs get, list, create and delete for pods, and create and get for pods/exec.`,
     );
+  if (status === 403 && /namespace .* because it is being terminated/.test(reason))
+    return make(
+      "configuration",
+      `Somebody is deleting the namespace ${namespace}, so the cluster accepts nothing new in it. Create it again when it is gone, or set --kubernetes-namespace to another one.`,
+    );
   if (status === 403 || status === 422 || status === 400)
     return make(
       "rejected",
