@@ -5,9 +5,9 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { openCluster } from "../../src/sandboxes/kubernetes/cluster/connect.ts";
-import { SandboxPod } from "../../src/sandboxes/kubernetes/pods/sandbox-pod.ts";
+import { SandboxPod, type StartLimits } from "../../src/sandboxes/kubernetes/pods/sandbox-pod.ts";
 
 const cleanups: (() => void)[] = [];
 afterEach(() => cleanups.splice(0).forEach((cleanup) => void cleanup()));
@@ -20,7 +20,10 @@ const running = {
 };
 
 /** An API server that answers requests with a status and a body, and refuses connections to containers. */
-async function openPod(answer: (request: IncomingMessage) => [status: number, body: object]) {
+async function openPod(
+  answer: (request: IncomingMessage) => [status: number, body: object],
+  startLimits: Partial<StartLimits> = {},
+) {
   const requests: string[] = [];
   const server = createServer((request, response) => {
     requests.push(`${request.method} ${request.url}`);
@@ -53,7 +56,7 @@ async function openPod(answer: (request: IncomingMessage) => [status: number, bo
     ...{ maxSeconds: 600, options: {}, deadlineMs: 60_000 },
     pullCredentials: { registry: "docker.io", username: "me", password: "pass-1234" },
   };
-  const limits = { scheduleMs: 300, startMs: 300, answerMs: 300 };
+  const limits = { scheduleMs: 300, startMs: 300, answerMs: 300, secretMs: 0, ...startLimits };
   return { pod: new SandboxPod(await openCluster({ kubeconfig }), plan, limits), requests };
 }
 
@@ -87,4 +90,30 @@ test("a pod is created at its first use, and nothing is asked of the cluster bef
   expect(requests[0]).toMatch(/^POST .*\/pods$/);
   await pod.remove();
   expect(requests.at(-1)).toMatch(/^DELETE .*\/pods\/pod-1\b/);
+});
+
+describe("a node that cannot pull the image", () => {
+  const waiting = { reason: "ErrImagePull", message: "401 Unauthorized" };
+  const containerStatuses = [{ name: "commands", image: "acme/app", state: { waiting } }];
+  const failing = {
+    ...accepted,
+    spec: { nodeName: "node-1" },
+    status: { phase: "Pending", containerStatuses },
+  };
+  const connect = async (secretMs: number, isAborted: (requests: string[]) => boolean) => {
+    const { pod, requests } = await openPod(() => [200, failing], { secretMs, startMs: 60_000 });
+    await pod.create();
+    return await pod.connect("commands", {
+      ...{ remainingMs: () => 60_000, isAborted: () => isAborted(requests), folders: [] },
+    });
+  };
+
+  test("may have tried it before the secret existed, so it gets time to try again", async () => {
+    const reads = (requests: string[]) => requests.filter((each) => each.startsWith("GET ")).length;
+    expect(await connect(60_000, (requests) => reads(requests) > 1)).toBeUndefined();
+  });
+
+  test("although it has the secret ends the start", async () => {
+    await expect(connect(0, () => false)).rejects.toMatchObject({ code: "image_pull" });
+  });
 });

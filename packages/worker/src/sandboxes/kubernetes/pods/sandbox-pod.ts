@@ -7,7 +7,7 @@ import type { Cluster } from "../cluster/connect.ts";
 import { ClusterError, isClusterError } from "../cluster/errors.ts";
 import { describePullSecret } from "../images/pull-secret.ts";
 import { describePod, type PodPlan } from "./pod-spec.ts";
-import { readPodState, readRestarts } from "./pod-state.ts";
+import { type PodState, readPodState, readRestarts } from "./pod-state.ts";
 
 /** How long each step of a start may take. */
 export interface StartLimits {
@@ -17,12 +17,15 @@ export interface StartLimits {
   startMs: number;
   /** How long init may take to answer. */
   answerMs: number;
+  /** How long a node that had no secret yet may take to pull the image with it. The kubelet repeats a pull after 10 s and 20 s. */
+  secretMs: number;
 }
 
 export const defaultStartLimits: StartLimits = {
   scheduleMs: 5 * 60_000,
   startMs: 20 * 60_000,
   answerMs: 20_000,
+  secretMs: 60_000,
 };
 
 const firstWaitMs = 50;
@@ -55,6 +58,8 @@ export class SandboxPod {
   readonly #restarts: Record<ProcessKind, number> = { commands: 0, scripts: 0 };
   #creation: Promise<void> | undefined;
   #createdAt = 0;
+  /** When the node could first know the secret for the image, if there is one. */
+  #secretAt = Number.NEGATIVE_INFINITY;
 
   constructor(
     cluster: Cluster,
@@ -82,6 +87,7 @@ export class SandboxPod {
     try {
       // The node needs the secret only after it has installed the programs.
       await this.#cluster.createSecret(describePullSecret(created, pullCredentials));
+      this.#secretAt = performance.now();
     } catch (error) {
       await this.remove().catch(() => {}); // the provider repeats it
       throw error;
@@ -133,7 +139,7 @@ export class SandboxPod {
     const { scheduleMs, startMs } = this.#limits;
     const age = performance.now() - this.#createdAt;
     try {
-      const state = readPodState(await this.#cluster.readPod(this.name), kind);
+      const state = await this.#readState(kind);
       if (state.phase === "ended") throw state.error;
       const problem = state.phase === "waiting" ? state.problem : undefined;
       if (problem?.code === "unschedulable" && age > scheduleMs) throw problem;
@@ -156,8 +162,17 @@ export class SandboxPod {
   /** Returns why no container can run again, as far as the cluster knows. */
   async findEnd(kind: ProcessKind): Promise<ClusterError | undefined> {
     if (!this.#creation) return undefined;
-    const state = readPodState(await this.#cluster.readPod(this.name), kind);
+    const state = await this.#readState(kind);
     return state.phase === "ended" ? state.error : undefined;
+  }
+
+  /** If creating the secret took long, the node may have tried to pull the image without it. */
+  async #readState(kind: ProcessKind): Promise<PodState> {
+    const state = readPodState(await this.#cluster.readPod(this.name), kind);
+    const isSecretNew = performance.now() - this.#secretAt < this.#limits.secretMs;
+    return state.phase === "ended" && state.error.code === "image_pull" && isSecretNew
+      ? { phase: "waiting", problem: state.error }
+      : state;
   }
 
   /** Called when a container has started again. Returns whether it had run out of memory. */
