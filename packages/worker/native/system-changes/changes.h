@@ -7,6 +7,7 @@
 
 enum { BLOCK = 512, MAX_TEXT = 16 << 20, MAX_DEPTH = 1000 };
 
+/* errors.c: prints what is wrong and exits. */
 _Noreturn void stop(const char *format, ...);
 _Noreturn void fail(const char *path);
 

@@ -20,7 +20,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,17 +31,6 @@
 static const int64_t second = 1000000000;
 /* How far the clock may have been set back. Corrections of a running clock are smaller. */
 static const int64_t max_set_back = 500000000;
-
-void stop(const char *format, ...) {
-  va_list values;
-  va_start(values, format);
-  vfprintf(stderr, format, values);
-  va_end(values);
-  fputc('\n', stderr);
-  exit(1);
-}
-
-void fail(const char *path) { stop("%s: %s", path, strerror(errno)); }
 
 static int64_t read_clock(clockid_t clock) {
   struct timespec now;
