@@ -350,6 +350,7 @@ export const RunItem = z
             "workers_busy",
             "no_harness_worker",
             "no_matching_worker",
+            "no_ready_worker",
             "installation_limit",
             "environment_limit",
             "agent_limit",
@@ -358,7 +359,7 @@ export const RunItem = z
           .optional()
           .meta({
             description:
-              "Why the run is waiting. `no_harness_worker`: the connected workers are too old for the run's harness. `no_matching_worker`: no connected worker is in the run's pool and has the kind of sandbox and the labels that it asks for.",
+              "Why the run is waiting. `no_harness_worker`: the connected workers are too old for the run's harness. `no_matching_worker`: no connected worker is in the run's pool and has the kind of sandbox and the labels that it asks for. `no_ready_worker`: the workers that have them do not accept runs now, because their container engine or cluster does not respond or their disk is low on space.",
           }),
         detail: z.string().optional().meta({
           description:

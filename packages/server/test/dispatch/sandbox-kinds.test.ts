@@ -243,5 +243,10 @@ describe("workers", () => {
     expect(await listed()).toMatchObject([
       { sandbox_engine: engine, sandbox_controls: controls, accepts_runs: false },
     ]);
+    const run = await created({ sandbox: "docker" });
+    expect((await get(run)).queue).toEqual({ position: 1, reason: "no_ready_worker" });
+    // A second one is ready.
+    await claim(newWorker("docker"), { free: 0 });
+    expect((await get(run)).queue).toEqual({ position: 1 });
   });
 });

@@ -3,7 +3,7 @@ import type { Sql } from "../../store/connection/db.ts";
 import { listConcurrencyLimits } from "../../store/dispatch/active-runs.ts";
 import { findQueuedRun, findQueuePosition } from "../../store/dispatch/leases.ts";
 import { ownLabels, type Requirement, SANDBOX_LABEL } from "../../store/dispatch/requirements.ts";
-import { findCapacity } from "../../store/dispatch/workers.ts";
+import { findCapacity, hasReadyWorker } from "../../store/dispatch/workers.ts";
 import { ALIVE_MS, type RunPolicy } from "../runs/run-policy.ts";
 
 type Queue = NonNullable<RunItem["queue"]>;
@@ -20,6 +20,8 @@ export async function getQueueStatus(sql: Sql, policy: RunPolicy, runId: string)
   const capacity = (required?: Requirement) =>
     findCapacity(sql, { aliveMs: ALIVE_MS, ...(required ? { requirement: required } : {}) });
   const { workers, free } = await capacity(requirement);
+  if (workers > 0 && !(await hasReadyWorker(sql, { aliveMs: ALIVE_MS, requirement })))
+    return { position, reason: "no_ready_worker" };
   if (workers > 0) return free === 0 ? { position, reason: "workers_busy" } : { position };
   if ((await capacity()).workers === 0) return { position, reason: "no_worker" };
   const isMatched = (await capacity({ ...requirement, needsHarness: false })).workers > 0;

@@ -162,13 +162,16 @@ interface CapacityOptions {
   requirement?: Requirement;
 }
 
+const isAvailable = (sql: Sql, aliveMs: number) =>
+  sql`w.last_seen_at > outrider_now() - ${aliveMs} * interval '1 ms' and not w.draining`;
+
 /**
  * Returns common table expressions for a `with` clause. The last one, `slots`, has a single row with the fields of
  * Capacity. Active runs are counted only if some workers are in another pool or have other labels, because the number of
  * all active runs is known.
  */
 export function slots(sql: Sql, { aliveMs, requirement }: CapacityOptions) {
-  const isAlive = sql`w.last_seen_at > outrider_now() - ${aliveMs} * interval '1 ms' and not w.draining`;
+  const isAlive = isAvailable(sql, aliveMs);
   const isMatching = requirement ? satisfies(sql, requirement) : sql`true`;
   const isInPool = requirement ? satisfies(sql, { ...requirement, needsHarness: false }) : sql`true`;
   return sql`
@@ -183,6 +186,16 @@ export function slots(sql: Sql, { aliveMs, requirement }: CapacityOptions) {
         select count(*) from workers w join executions e on e.worker_id = w.worker_id and e.ended_at is null
         where ${isAlive} and ${isMatching})::int end, 0) as free from alive
     )`;
+}
+
+/** Whether any of the workers has not reported that it accepts no runs. */
+export async function hasReadyWorker(sql: Sql, { aliveMs, requirement }: CapacityOptions): Promise<boolean> {
+  const rows = await sql`
+    select from workers w
+    where ${isAvailable(sql, aliveMs)} and ${requirement ? satisfies(sql, requirement) : sql`true`}
+      and not coalesce(${isFresh(sql)} and (w.stats ->> 'accepts_runs')::boolean = false, false)
+    limit 1`;
+  return rows.length > 0;
 }
 
 export async function findCapacity(sql: Sql, options: CapacityOptions): Promise<Capacity> {
