@@ -359,11 +359,11 @@ export const RunItem = z
           .optional()
           .meta({
             description:
-              "Why the run is waiting. `no_harness_worker`: the connected workers are too old for the run's harness. `no_matching_worker`: no connected worker is in the run's pool and has the kind of sandbox and the labels that it asks for. `no_ready_worker`: the workers that have them do not accept runs now, because their container engine or cluster does not respond or their disk is low on space.",
+              "Why the run is waiting. `no_harness_worker`: the connected workers are too old for the run's harness. `no_matching_worker`: no connected worker is in the run's pool and has the kind of sandbox and the labels that it asks for. `no_ready_worker`: the workers that have them accept no runs now.",
           }),
         detail: z.string().optional().meta({
           description:
-            "The pool, the kind of sandbox and the labels that no connected worker has, with `no_matching_worker`.",
+            "With `no_matching_worker`, the pool, the kind of sandbox and the labels that no connected worker has. With `no_ready_worker`, why workers accept no runs.",
         }),
       })
       .optional()

@@ -1853,9 +1853,9 @@ export interface RunItem {
   queue?: {
     /** Position in the queue; 1 is next. Counts up to 1,000. */
     position: number;
-    /** Why the run is waiting. `no_harness_worker`: the connected workers are too old for the run's harness. `no_matching_worker`: no connected worker is in the run's pool and has the kind of sandbox and the labels that it asks for. `no_ready_worker`: the workers that have them do not accept runs now, because their container engine or cluster does not respond or their disk is low on space. */
+    /** Why the run is waiting. `no_harness_worker`: the connected workers are too old for the run's harness. `no_matching_worker`: no connected worker is in the run's pool and has the kind of sandbox and the labels that it asks for. `no_ready_worker`: the workers that have them accept no runs now. */
     reason?: "no_worker" | "workers_busy" | "no_harness_worker" | "no_matching_worker" | "no_ready_worker" | "installation_limit" | "environment_limit" | "agent_limit" | "key_limit";
-    /** The pool, the kind of sandbox and the labels that no connected worker has, with `no_matching_worker`. */
+    /** With `no_matching_worker`, the pool, the kind of sandbox and the labels that no connected worker has. With `no_ready_worker`, why workers accept no runs. */
     detail?: string;
   };
   usage: RunUsage;

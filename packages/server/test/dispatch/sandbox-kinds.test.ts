@@ -244,7 +244,10 @@ describe("workers", () => {
       { sandbox_engine: engine, sandbox_controls: controls, accepts_runs: false },
     ]);
     const run = await created({ sandbox: "docker" });
-    expect((await get(run)).queue).toEqual({ position: 1, reason: "no_ready_worker" });
+    expect((await get(run)).queue).toEqual({
+      ...{ position: 1, reason: "no_ready_worker" },
+      detail: expect.stringContaining("accept no runs now, because their container engine"),
+    });
     // A second one is ready.
     await claim(newWorker("docker"), { free: 0 });
     expect((await get(run)).queue).toEqual({ position: 1 });

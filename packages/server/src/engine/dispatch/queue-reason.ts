@@ -6,6 +6,9 @@ import { ownLabels, type Requirement, SANDBOX_LABEL } from "../../store/dispatch
 import { findCapacity, hasReadyWorker } from "../../store/dispatch/workers.ts";
 import { ALIVE_MS, type RunPolicy } from "../runs/run-policy.ts";
 
+const notReady =
+  "The workers that it can use accept no runs now, because their container engine or cluster does not respond or their disk is low on space.";
+
 type Queue = NonNullable<RunItem["queue"]>;
 
 /** Returns a queued run's position and the reason it is waiting. Returns undefined if the run is not queued. */
@@ -21,7 +24,7 @@ export async function getQueueStatus(sql: Sql, policy: RunPolicy, runId: string)
     findCapacity(sql, { aliveMs: ALIVE_MS, ...(required ? { requirement: required } : {}) });
   const { workers, free } = await capacity(requirement);
   if (workers > 0 && !(await hasReadyWorker(sql, { aliveMs: ALIVE_MS, requirement })))
-    return { position, reason: "no_ready_worker" };
+    return { position, reason: "no_ready_worker", detail: notReady };
   if (workers > 0) return free === 0 ? { position, reason: "workers_busy" } : { position };
   if ((await capacity()).workers === 0) return { position, reason: "no_worker" };
   const isMatched = (await capacity({ ...requirement, needsHarness: false })).workers > 0;

@@ -8,8 +8,7 @@ const reasons: Record<Reason, string> = {
   no_harness_worker:
     "The connected workers are too old for its harness. Upgrade or restart them, or see Workers.",
   no_matching_worker: "No connected worker has its pool and labels.",
-  no_ready_worker:
-    "The workers that it can use accept no runs now: their container engine or cluster does not respond, or their disk is low on space. See Workers.",
+  no_ready_worker: "The workers that it can use accept no runs now. See Workers.",
   workers_busy: "All workers are busy. It starts when a slot is free.",
   installation_limit:
     "The installation's concurrency limit has been reached. It starts when another run ends.",
