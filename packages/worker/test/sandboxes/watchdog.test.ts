@@ -100,7 +100,7 @@ describe("when the worker", () => {
   });
 
   test("extends the deadline and is then stopped, its command is killed at the last deadline", async () => {
-    const worker = await startTestWorker({ deadlineMs: 1500, extensionMs: 1500 });
+    const worker = await startTestWorker({ deadlineMs: 4000, extensionMs: 4000 });
     const first = worker.deadline;
     startCommand(worker);
     await until(() => process.hrtime.bigint() > first + 500_000_000n);
