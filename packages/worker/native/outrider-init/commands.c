@@ -40,6 +40,8 @@ struct command {
 static struct command commands = {.next = &commands, .previous = &commands};
 static char *own_folders[MAX_FOLDERS];
 static rlim_t open_files;
+static struct sock_filter instructions[BPF_MAXINSNS];
+static unsigned short instruction_count;
 static struct timer orphan_timer, end_timer;
 static int orphan_attempts, end_attempts;
 
@@ -74,9 +76,26 @@ bool is_supervisor(pid_t pid) {
   return false;
 }
 
-/** The limits that need no control group. */
+/** Reads an array of `struct sock_filter`, each as two numbers. */
+static void take_filter(struct payload *payload) {
+  uint32_t count = take_u32(payload);
+  if (count > BPF_MAXINSNS) end_sandbox();
+  for (uint32_t index = 0; index < count; index++) {
+    uint32_t code_and_jumps = take_u32(payload);
+    instructions[index] = (struct sock_filter){
+        .code = (uint16_t)code_and_jumps,
+        .jt = (uint8_t)(code_and_jumps >> 16),
+        .jf = (uint8_t)(code_and_jumps >> 24),
+        .k = take_u32(payload),
+    };
+  }
+  instruction_count = (unsigned short)count;
+}
+
+/** The limits that need no control group, and the filter of system calls. */
 void configure(struct payload *payload) {
   uint32_t max_processes = take_u32(payload);
+  take_filter(payload);
   uint32_t count = take_u32(payload);
   if (count > MAX_FOLDERS) end_sandbox();
   for (uint32_t index = 0; index < count; index++) {
@@ -247,7 +266,7 @@ static void end_command(struct command *command, int status, bool is_killed) {
 
 void start_command(uint32_t id, struct payload *payload) {
   if ((id & STREAM_MASK) != 0 || find_command(id)) end_sandbox();
-  struct start start = {.open_files = open_files};
+  struct start start = {.open_files = open_files, .filter = {instruction_count, instructions}};
   uint32_t flags = take_u32(payload);
   uint32_t rows = take_u32(payload), columns = take_u32(payload);
   start.has_user = flags & WITH_USER;

@@ -12,6 +12,7 @@
 #define OUTRIDER_INIT_H
 
 #define _GNU_SOURCE
+#include <linux/filter.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -194,6 +195,8 @@ struct start {
   uid_t uid;
   gid_t gid;
   rlim_t open_files;
+  /** Without instructions, system calls are not filtered. */
+  struct sock_fprog filter;
 };
 
 /** What a supervisor reports to init. */
@@ -203,7 +206,7 @@ struct report {
   int value, step;
 };
 
-enum step { STEP_FORK, STEP_USER, STEP_FOLDER, STEP_TERMINAL, STEP_EXEC };
+enum step { STEP_FORK, STEP_USER, STEP_FOLDER, STEP_TERMINAL, STEP_EXEC, STEP_FILTER };
 
 /**
  * Runs a command and becomes the parent of all its orphaned descendants. Its files are 0 to 2 for the command and 3 for

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -43,6 +44,12 @@ static bool change_user(const struct start *start) {
          setresuid(start->uid, start->uid, start->uid) == 0;
 }
 
+/** The filter stays with all descendants of the command. It must come last, because it would also apply to what precedes it. */
+static bool filter_calls(const struct start *start) {
+  if (start->filter.len == 0) return true;
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &start->filter) == 0;
+}
+
 /** Prepares the new process. Returns only if a step fails. */
 static int become_command(const struct start *start) {
   struct sigaction reset = {.sa_handler = SIG_DFL};
@@ -60,6 +67,7 @@ static int become_command(const struct start *start) {
   if (is_pod()) drop_capabilities(start);
   if (!change_user(start)) return STEP_USER;
   if (!enter_folder(start->folders)) return STEP_FOLDER;
+  if (!filter_calls(start)) return STEP_FILTER;
   execve(start->argv[0], (char **)start->argv, (char **)start->env);
   return STEP_EXEC;
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { OpenOptions, Sandbox, SandboxImage, SandboxProvider } from "../../src/sandboxes/sandbox.ts";
-import { inMs } from "../sandboxes/sandbox-support.ts";
+import { inMs, run, until } from "../sandboxes/sandbox-support.ts";
 import type { OpenPlace, Place, PlaceSystem } from "./place.ts";
 
 /** What the tests of one topic share. */
@@ -82,6 +82,11 @@ function testRefusedImage(place: Place): void {
     expect(provider.count()).toBe(0);
     await close();
   });
+}
+
+/** A command that starts while the connection to a pod ends, ends with it. Later ones use the next connection. */
+export async function untilItWorks(sandbox: Sandbox): Promise<void> {
+  await until(async () => (await run(sandbox, "echo on")).stdout === "on\n");
 }
 
 let markers = 0;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Sandbox } from "../../src/sandboxes/sandbox.ts";
 import { run, until } from "../sandboxes/sandbox-support.ts";
-import { collect, describePlace, type Fixture, makeMarker, serveText, signal } from "./fixture.ts";
+import { collect, describePlace, type Fixture, makeMarker, serveText, signal, untilItWorks } from "./fixture.ts";
 import type { Place } from "./place.ts";
 
 /** Processes that outlive their command, and what ends them. */
@@ -102,7 +102,10 @@ function defineTests(getFixture: () => Fixture): void {
       own = await getFixture().open();
     });
     afterAll(() => own?.close());
-    const expectWorking = async () => expect((await run(own, "echo on")).stdout).toBe("on\n");
+    const expectWorking = async () => {
+      if (getFixture().system.pod?.hasExposedConnection) await untilItWorks(own);
+      expect((await run(own, "echo on")).stdout).toBe("on\n");
+    };
 
     test("ends itself when it kills all processes, with its descendants, and the next command runs", async () => {
       const { processesWith, sleepersOf, system } = getFixture();

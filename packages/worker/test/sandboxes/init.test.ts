@@ -13,6 +13,8 @@ import {
 } from "../../src/sandboxes/init/frames.ts";
 import { InitConnection, type StartOptions } from "../../src/sandboxes/init/init-connection.ts";
 import type { ConnectionStream } from "../../src/sandboxes/init/streams.ts";
+import { buildPortableSeccompFilter } from "../../src/sandboxes/seccomp/build-filter.ts";
+import { syscall } from "../escape/syscalls.ts";
 import { isRoot, until } from "./sandbox-support.ts";
 
 const program = fileURLToPath(new URL("../../native/build/outrider-init", import.meta.url));
@@ -27,7 +29,7 @@ afterEach(async () => {
 });
 
 /** Starts init without the sandbox around it. If the tests run as root, it has all capabilities. */
-async function startInit(deadlineMs = 60_000): Promise<InitConnection> {
+async function startInit(deadlineMs = 60_000, seccompFilter?: Buffer): Promise<InitConnection> {
   const privileges = isRoot ? ["--cap-add", "ALL"] : ["--unshare-user"];
   const options = [
     "--unshare-pid",
@@ -43,7 +45,7 @@ async function startInit(deadlineMs = 60_000): Promise<InitConnection> {
   });
   children.push(child);
   const connection = new InitConnection((child.stdio as unknown as Duplex[])[5] as Duplex, {
-    ...{ deadlineMs, folders: [] },
+    ...{ deadlineMs, seccompFilter, folders: [] },
     processesEnded: async () => void (child.exitCode ?? child.signalCode ?? (await once(child, "exit"))),
   });
   await connection.ready;
@@ -159,6 +161,16 @@ describe("init", () => {
     expect(await connection.closed).toBe(undefined);
     // A command that is started too late ends as killed too.
     expect(await connection.start(bash("true")).ended).toEqual({ exitCode: null, signal: "SIGKILL" });
+  });
+
+  test("filters the system calls of commands and of what they start, with the given filter", async () => {
+    const command = `${syscall("personality", 0x0400000)}; grep -c 'Seccomp:.2' /proc/self/status; grep -c 'NoNewPrivs:.1' /proc/self/status`;
+    const outputOf = async (connection: InitConnection) =>
+      await text(connection.start(bash(`(${command})`)).stdout);
+    expect(await outputOf(await startInit())).toMatch(/^worked: \d+\n0\n/);
+    expect(await outputOf(await startInit(60_000, buildPortableSeccompFilter()))).toBe(
+      "refused: Invalid argument\n1\n1\n",
+    );
   });
 
   test("passes connections to a port on, with both ends and errors", async () => {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
-import { buildSeccompFilter } from "../../src/sandboxes/seccomp/build-filter.ts";
+import { buildPortableSeccompFilter, buildSeccompFilter } from "../../src/sandboxes/seccomp/build-filter.ts";
 import { runFilter } from "./bpf-interpreter.ts";
 
 const program = fileURLToPath(new URL("seccomp-probe.py", import.meta.url));
@@ -147,6 +147,22 @@ describe("the seccomp filter", () => {
   test("kills a process that uses another architecture's calls", () => {
     expect(runFilter(arm64, { arch: 0x40000028, nr: 20, args: [] })).toBe(kill);
     expect(runFilter(filter, { arch: 0x40000003, nr: 20, args: [] })).toBe(kill);
+  });
+
+  test("for any node decides like that of the node's architecture", () => {
+    const portable = buildPortableSeccompFilter();
+    const x64 = buildSeccompFilter("x64") as Buffer;
+    const numbers = Array.from({ length: 500 }, (_, nr) => nr);
+    for (const [arch, own] of [
+      [0xc000003e, x64],
+      [0xc00000b7, arm64],
+    ] as const) {
+      const decide = (program: Buffer) =>
+        numbers.map((nr) => runFilter(program, { arch, nr, args: [40, 1, 0] }));
+      expect(decide(portable)).toEqual(decide(own));
+      expect(new Set(decide(own)).size).toBeGreaterThan(3);
+    }
+    expect(runFilter(portable, { arch: 0x40000003, nr: 20, args: [] })).toBe(kill);
   });
 
   test("is short, and does not exist for untested architectures", () => {

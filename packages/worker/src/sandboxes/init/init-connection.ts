@@ -28,6 +28,8 @@ export interface InitOptions {
   mayBeInterrupted?: boolean;
   /** The maximum number of processes, if no control group limits it. */
   maxProcesses?: number | undefined;
+  /** The seccomp filter of commands, if nothing else filters their system calls. */
+  seccompFilter?: Buffer | undefined;
   /** Folders to which every command has access, even if an earlier command has removed it. */
   folders: string[];
   /** Resolves when all processes have exited, after the stream has closed. Default: at once. */
@@ -181,7 +183,7 @@ export class InitConnection {
   #isClosed = false;
 
   constructor(stream: Duplex, options: InitOptions) {
-    const { deadlineMs, maxProcesses = 0, folders, processesEnded } = options;
+    const { deadlineMs, maxProcesses = 0, seccompFilter, folders, processesEnded } = options;
     this.#stream = stream;
     this.#confirmedDeadline = new ConfirmedDeadline(() => {
       if (options.mayBeInterrupted) this.#fail(new InterruptedError());
@@ -200,7 +202,9 @@ export class InitConnection {
     });
     const deadline = splitNumber(Math.max(0, Math.ceil(deadlineMs)));
     this.#confirmedDeadline.onSent(0, deadlineMs);
-    this.#send(toInit.configure, 0, encodePayload([...deadline, maxProcesses, folders.length], folders));
+    const filter = wordsOf(seccompFilter);
+    const numbers = [...deadline, maxProcesses, filter.length / 2, ...filter, folders.length];
+    this.#send(toInit.configure, 0, encodePayload(numbers, folders));
   }
 
   get isClosed(): boolean {
@@ -466,6 +470,11 @@ function addressNumber(address: string): number {
 function exitCodeOf(status: number): number {
   const signal = status & 0x7f;
   return signal === 0 ? (status >> 8) & 0xff : 128 + signal;
+}
+
+/** An array of `struct sock_filter` as numbers. */
+function wordsOf(filter: Buffer = Buffer.alloc(0)): number[] {
+  return Array.from({ length: filter.length / 4 }, (_, index) => filter.readUInt32LE(4 * index));
 }
 
 function encodeStart(options: StartOptions): Buffer {

