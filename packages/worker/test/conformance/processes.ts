@@ -1,7 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Sandbox } from "../../src/sandboxes/sandbox.ts";
 import { run, until } from "../sandboxes/sandbox-support.ts";
-import { collect, describePlace, type Fixture, makeMarker, serveText, signal, untilItWorks } from "./fixture.ts";
+import {
+  collect,
+  describePlace,
+  type Fixture,
+  makeMarker,
+  serveText,
+  signal,
+  untilItWorks,
+} from "./fixture.ts";
 import type { Place } from "./place.ts";
 
 /** Processes that outlive their command, and what ends them. */
