@@ -4,7 +4,15 @@ import { join } from "node:path";
 import { toolEnvironment } from "./tool-environment.ts";
 
 const RESTART_DELAY_MS = 1_000;
+const MAX_RESTART_DELAY_MS = 30_000;
+/** A worker that ran this long did not fail at its start, so the next one starts after the shortest delay again. */
+const STABLE_AFTER_MS = 60_000;
 const STOP_TIMEOUT_MS = 30_000;
+
+/** How long to wait before a worker starts again that has failed so many times in a row. */
+export function restartDelay(failures: number): number {
+  return Math.min(RESTART_DELAY_MS * 2 ** (failures - 1), MAX_RESTART_DELAY_MS);
+}
 
 /** Starts workers on the server's machine, each in its own process, and restarts workers that crash. */
 export function startLocalWorkers({
@@ -30,7 +38,8 @@ export function startLocalWorkers({
   const running = new Map<number, ChildProcess>();
   let isStopping = false;
 
-  function start(index: number) {
+  function start(index: number, failures = 0) {
+    const startedAt = Date.now();
     const args = [
       "worker",
       "--server",
@@ -59,7 +68,9 @@ export function startLocalWorkers({
     child.once("exit", (code) => {
       running.delete(index);
       // A drained worker exits with code 0 and is not restarted.
-      if (!isStopping && code !== 0) setTimeout(() => !isStopping && start(index), RESTART_DELAY_MS);
+      if (isStopping || code === 0) return;
+      const failuresInRow = Date.now() - startedAt < STABLE_AFTER_MS ? failures + 1 : 1;
+      setTimeout(() => !isStopping && start(index, failuresInRow), restartDelay(failuresInRow)).unref();
     });
   }
 
