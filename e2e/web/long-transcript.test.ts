@@ -22,12 +22,18 @@ afterAll(() => app?.stop());
 
 describe("transcript of 20,000 events", () => {
   test("needs at most 20 % more memory than one of 2,000 events", async () => {
-    const small = await measureHeap(short);
-    const large = await measureHeap(long);
-    console.info(
-      `heap: ${mb(small)} at 2,000 events, ${mb(large)} at 20,000: × ${(large / small).toFixed(2)}`,
-    );
-    expect(large / small).toBeLessThanOrEqual(MAX_MEMORY_GROWTH);
+    const shortPage = await openAndScroll(short);
+    const small = await shortPage.measureHeap();
+    await shortPage.context.close();
+    const longPage = await openAndScroll(long);
+    // On a busy machine, the page still holds what it fetched while it was scrolled.
+    await vi.waitFor(async () => {
+      const large = await longPage.measureHeap();
+      const growth = large / small;
+      console.info(`heap: ${mb(small)} at 2,000 events, ${mb(large)} at 20,000: × ${growth.toFixed(2)}`);
+      expect(growth).toBeLessThanOrEqual(MAX_MEMORY_GROWTH);
+    }, waitOptions);
+    await longPage.context.close();
   });
 
   test("needs less than twice the function calls of one of 2,000 events to type, scroll and filter", async () => {
@@ -122,10 +128,9 @@ async function open(run: string) {
   return visitor;
 }
 
-/** Returns the heap size after garbage collection. */
-async function measureHeap(run: string): Promise<number> {
+/** Opens a run's transcript and scrolls, so that fetching and dropping pages is included in the size of the heap. */
+async function openAndScroll(run: string) {
   const { page, context } = await open(run);
-  // Scrolls first, so that fetching and dropping pages is included.
   const transcript = page.getByRole("region", { name: "Transcript" });
   for (const part of [0.5, 0.1, 0.9]) {
     await transcript.evaluate((element, part) => element.scrollTo(0, element.scrollHeight * part), part);
@@ -133,10 +138,13 @@ async function measureHeap(run: string): Promise<number> {
     await page.waitForLoadState("networkidle");
   }
   const tools = await context.newCDPSession(page);
-  await tools.send("HeapProfiler.collectGarbage");
-  const { usedSize } = await tools.send("Runtime.getHeapUsage");
-  await context.close();
-  return usedSize;
+  /** Returns the heap size after garbage collection. */
+  async function measureHeap(): Promise<number> {
+    await tools.send("HeapProfiler.collectGarbage");
+    const { usedSize } = await tools.send("Runtime.getHeapUsage");
+    return usedSize;
+  }
+  return { context, measureHeap };
 }
 
 /** Returns the calls for each kind of action; see `measureCalls`. */
