@@ -2,7 +2,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { settled, shownPages } from "./showcase/pages.ts";
 import { fillShowcase, type Showcase } from "./showcase/showcase.ts";
-import { lostBanner, openInApp, waitForPrefetch } from "./support/connection.ts";
+import { goOffline, lostBanner, openInApp, waitForPrefetch } from "./support/connection.ts";
 import { withoutRejections } from "./support/users.ts";
 import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
@@ -55,7 +55,7 @@ describe("without the server", () => {
     const { page, context } = await app.visit("/");
     await waitForPrefetch(page);
     for (const { path, ready } of shownPages.filter(({ signedIn = true }) => signedIn)) {
-      await context.setOffline(true);
+      await goOffline(page);
       await lostBanner(page).waitFor();
       await openInApp(page, path(showcase));
       await page.locator("main").first().waitFor();
@@ -71,7 +71,7 @@ describe("without the server", () => {
     async ({ path, ready }) => {
       const { page, context } = await app.visit(path(showcase), { signedIn: false });
       await ready(page);
-      await context.setOffline(true);
+      await goOffline(page);
       await isLostOn(page);
       await ready(page);
       await context.setOffline(false);

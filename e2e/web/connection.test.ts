@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { MAX_SILENCE_MS, PROBE_TIMEOUT_MS } from "../../packages/web/src/frame/loss-timing.ts";
-import { lostBanner, openInApp, startHangingProxy } from "./support/connection.ts";
+import { goOffline, lostBanner, openInApp, startHangingProxy } from "./support/connection.ts";
 import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
 let app: WebApp;
@@ -70,7 +70,7 @@ describe("a server that cannot be reached", () => {
     await row.waitFor();
     await openInApp(page, "/");
     await page.getByRole("link", { name: "Kept in view" }).waitFor();
-    await context.setOffline(true);
+    await goOffline(page);
     await lostBanner(page).waitFor();
     await openInApp(page, "/runs");
     await row.waitFor();
@@ -90,7 +90,7 @@ describe("a server that cannot be reached", () => {
   test("a page whose code is not loaded yet opens when the connection is back", async () => {
     const { page, context } = await app.visit("/skills", { theme: "dark", size: "phone" });
     await page.getByRole("heading", { name: "Skills", exact: true }).waitFor();
-    await context.setOffline(true);
+    await goOffline(page);
     await openInApp(page, "/keys");
     await lostBanner(page).waitFor();
     await expectAccessible(page);

@@ -1,6 +1,6 @@
 import { connect, createServer, type Socket } from "node:net";
 import type { Page } from "playwright-core";
-import { expect } from "vitest";
+import { expect, vi } from "vitest";
 import { waitOptions } from "../../../scripts/tests/wait-options.ts";
 
 /** The banner that says that the server cannot be reached. */
@@ -10,6 +10,18 @@ export const lostBanner = (page: Page) =>
 /** Opens a page within the app, as a click on a link does. */
 export async function openInApp(page: Page, path: string) {
   await page.evaluate(`history.pushState({}, "", ${JSON.stringify(path)})`);
+}
+
+/** Takes the page's network away. A busy browser may not apply this to a page that is loading, so requests must fail first. */
+export async function goOffline(page: Page) {
+  const isOnline = () =>
+    page.evaluate(() => fetch("/healthz", { cache: "no-store" }).then(Boolean, () => false));
+  await vi.waitFor(async () => {
+    // The browser ignores what is set already.
+    await page.context().setOffline(false);
+    await page.context().setOffline(true);
+    expect(await isOnline()).toBe(false);
+  }, waitOptions);
 }
 
 /** Waits until all files of the app are in the browser. */
