@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { findEmbedded } from "@outrider/server/postgres/embedded-postgres";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -111,11 +111,13 @@ describe("a full disk under the files of runs", () => {
 describe("a full disk under the log", () => {
   let disk: SmallDisk;
   let dataDir: string;
+  let log: string;
   let server: Running;
   let database: Awaited<ReturnType<typeof testDatabase>>;
 
   beforeAll(async () => {
     disk = mountSmallDisk(8);
+    log = join(disk.folder, "log");
     dataDir = makeDataDir();
     database = await testDatabase();
   });
@@ -126,17 +128,30 @@ describe("a full disk under the log", () => {
     removeDataDir(dataDir);
   });
 
-  test("the server keeps serving, and writes log lines again once there is space", async () => {
-    const log = join(disk.folder, "log");
-    const port = await freePort();
+  function start(port: number): () => Promise<boolean> {
     const command = `exec ${join(root, "bin/outrider")} serve --workers 0 --port ${port} --data-dir ${dataDir} >${log} 2>&1`;
     const env = { PATH: process.env.PATH, DATABASE_URL: database.url, OUTRIDER_LOG_LEVEL: "debug" };
     server = watch(spawn("sh", ["-c", command], { env, stdio: "ignore" }), "outrider serve");
-    const isReady = () =>
+    return () =>
       call("GET", `http://127.0.0.1:${port}/readyz`).then(
         ({ status }) => status === 200,
         () => false,
       );
+  }
+
+  test("the server starts, serves and stops without its log", async () => {
+    writeFileSync(log, "");
+    disk.fill();
+    const isReady = start(await freePort());
+    await vi.waitUntil(isReady, waitOptions);
+    expect(await server.end("SIGTERM")).toEqual({ code: 0, signal: null });
+    expect(readFileSync(log, "utf8")).toBe("");
+    disk.freeSpace();
+  });
+
+  test("the server keeps serving, and writes log lines again once there is space", async () => {
+    const port = await freePort();
+    const isReady = start(port);
     await vi.waitUntil(isReady, waitOptions);
     disk.fill();
     // Each request would write a log line.

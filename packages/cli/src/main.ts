@@ -9,14 +9,11 @@ const isJson = args.includes("--json");
 // A reader such as `head` closes the pipe early. This is not an error.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(exits.ok);
-  ignoreClosedTerminal(error);
-});
-process.stderr.on("error", ignoreClosedTerminal);
-
-/** After the terminal was closed, nothing can be shown. SIGHUP ends the command. */
-function ignoreClosedTerminal(error: NodeJS.ErrnoException): void {
+  // After the terminal was closed, nothing can be shown. SIGHUP ends the command.
   if (error.code !== "EIO") throw error;
-}
+});
+// Messages that nobody can read must not end a command: a server whose log pipe is closed still stops in order.
+process.stderr.on("error", () => {});
 
 /** Turns Commander's errors into UsageErrors, so that they get the right exit code and, if requested, JSON output. */
 function handleUsageErrors(command: Command): void {

@@ -60,9 +60,6 @@ export const serveCommand = addSandboxOptions(command)
     const config = readConfig(flags);
     parseSandboxChoice(flags.sandbox ?? (process.env.OUTRIDER_SANDBOX || "auto"), "--sandbox");
     if (config.extraCa) trustCertificates(readExtraCertificates(config.extraCa));
-    // Stderr can be a file on a full disk. The server must continue without these messages.
-    process.stderr.on("error", () => {});
-    const print = (line: string) => process.stderr.write(`${line}\n`);
     if (resolveLogFormat(config.logFormat) === "human") print("Starting Outrider…");
     const starting = startServer(config);
     let isStopping = false;
@@ -111,3 +108,12 @@ export const serveCommand = addSandboxOptions(command)
       });
     server.showLog();
   });
+
+/** Prints a line for the person who starts the server. */
+function print(line: string): void {
+  try {
+    process.stderr.write(`${line}\n`);
+  } catch {
+    // A file on a full disk. The server continues without the message.
+  }
+}

@@ -41,6 +41,8 @@ export function openLogOutput({
   const output = pino.destination({ fd: process.stdout.fd, maxLength: MAX_BUFFERED_BYTES });
   output.on("error", () => {});
   output.on("drop", onDrop);
+  // The default repeats until everything is written. On a full disk, the process would never exit.
+  output.flushSync = () => void output.write("");
   let isQuiet = isQuietAtStart;
   const endQuietStart = () => {
     isQuiet = false;
