@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, connect as dial, type Server, type Socket } from "node:net";
 import { setImmediate as breathe } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, inject, onTestFinished, test, vi } from "vitest";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { socketPath } from "../../src/postgres/socket.ts";
 import { type Db, isUnreachable, openDb, requireSupportedVersion } from "../../src/store/connection/db.ts";
@@ -106,6 +106,16 @@ describe.each(Object.entries(endings))("a connection that %s", (name, end) => {
     await usable();
     expect(uncaught).toEqual([]);
   });
+});
+
+test("a statement that the database cancels counts as an outage, and not as a defect", async () => {
+  const canceled = db.unsafe("select pg_sleep(600) -- canceled").catch((error: unknown) => error);
+  await vi.waitFor(async () => expect(await sleepers("canceled")).toBe(1), waitOptions);
+  const administrator = openDb(inject("postgres"), { connections: 1 });
+  onTestFinished(() => administrator.end());
+  await administrator`
+    select pg_cancel_backend(pid) from pg_stat_activity where query like '%-- canceled' and pid <> pg_backend_pid()`;
+  expect(await canceled).toSatisfy(isUnreachable);
 });
 
 test("counts transactions that are open and that wait for a connection", async () => {

@@ -160,14 +160,15 @@ export function isOutOfSpace(error: unknown): boolean {
 
 /** Error codes from PostgreSQL, from the driver, and from the operating system and DNS. */
 const unreachable = [
-  /^(57P0\d|25006|25P03|08\w{3}|53300)$/,
+  /^(57P0\d|57014|25006|25P03|08\w{3}|53300)$/,
   /^(CONNECTION_\w+|CONNECT_TIMEOUT)$/,
   /^(ECONN\w+|ENOENT|EPIPE|ETIMEDOUT|E(HOST|NET)(UNREACH|DOWN)|ENOTFOUND|EAI_AGAIN)$/,
 ];
 
 /**
  * Returns whether the error means that the database is unreachable, rather than that a statement is invalid. Error
- * 25006 (read-only) is returned by a standby that is about to be promoted.
+ * 25006 (read-only) is returned by a standby that is about to be promoted, and 57014 (canceled) by a database that is
+ * stopped during a statement.
  */
 export function isUnreachable(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
