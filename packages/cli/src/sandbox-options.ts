@@ -1,7 +1,12 @@
 import { resolve } from "node:path";
-import type { DockerSettings } from "@outrider/worker/sandboxes/docker-settings";
+import {
+  type DockerBuilder,
+  type DockerSettings,
+  dockerBuilders,
+} from "@outrider/worker/sandboxes/docker-settings";
 import type { KubernetesSettings } from "@outrider/worker/sandboxes/kubernetes-settings";
 import type { Command } from "commander";
+import { UsageError } from "./exit-codes.ts";
 
 /** The options of commands that start workers. All of them have variables, which `outrider serve` passes to its workers. */
 export interface SandboxFlags {
@@ -9,6 +14,7 @@ export interface SandboxFlags {
   dockerHost?: string;
   dockerRuntime?: string;
   dockerSystemImage?: string;
+  dockerBuilder?: string;
   kubernetesNamespace?: string;
   kubernetesSystemImage?: string;
   kubernetesPod?: string;
@@ -33,6 +39,10 @@ export function addSandboxOptions(command: Command): Command {
     .option(
       "--docker-system-image <image>",
       "image with bash, git, tar and gzip, for sandboxes without an image; default: made from this machine's programs (OUTRIDER_DOCKER_SYSTEM_IMAGE)",
+    )
+    .option(
+      "--docker-builder <name>",
+      "what executes Dockerfiles: sandbox, or buildkit, the engine's own builder, which keeps the results of instructions but obeys neither limits nor allowlists (OUTRIDER_DOCKER_BUILDER, default sandbox)",
     )
     .option(
       "--kubernetes-system-image <image>",
@@ -61,6 +71,7 @@ const variables = {
   dockerHost: "OUTRIDER_DOCKER_HOST",
   dockerRuntime: "OUTRIDER_DOCKER_RUNTIME",
   dockerSystemImage: "OUTRIDER_DOCKER_SYSTEM_IMAGE",
+  dockerBuilder: "OUTRIDER_DOCKER_BUILDER",
   kubernetesNamespace: "OUTRIDER_KUBERNETES_NAMESPACE",
   kubernetesSystemImage: "OUTRIDER_KUBERNETES_SYSTEM_IMAGE",
   kubernetesPod: "OUTRIDER_KUBERNETES_POD",
@@ -88,7 +99,18 @@ export function readDockerSettings(flags: SandboxFlags, environment: NodeJS.Proc
     },
     runtime: values.OUTRIDER_DOCKER_RUNTIME || undefined,
     systemImage: values.OUTRIDER_DOCKER_SYSTEM_IMAGE || undefined,
+    builder: readBuilder(values.OUTRIDER_DOCKER_BUILDER),
   };
+}
+
+function readBuilder(text: string | undefined): DockerBuilder | undefined {
+  const name = text || undefined;
+  const builder = dockerBuilders.find((each) => each === name);
+  if (name !== undefined && !builder)
+    throw new UsageError(
+      `--docker-builder (OUTRIDER_DOCKER_BUILDER) must be ${dockerBuilders.join(" or ")}, not "${name}".`,
+    );
+  return builder;
 }
 
 /** Returns how the worker reaches a cluster. Options take precedence over variables. */

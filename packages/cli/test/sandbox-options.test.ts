@@ -30,7 +30,14 @@ test("options take precedence over variables, and OUTRIDER_DOCKER_HOST over DOCK
     },
     runtime: "runsc",
     systemImage: undefined,
+    builder: undefined,
   });
+  expect(readDockerSettings(parse(["--docker-builder", "buildkit"]), {})).toMatchObject({
+    builder: "buildkit",
+  });
+  expect(() => readDockerSettings({}, { OUTRIDER_DOCKER_BUILDER: "kaniko" })).toThrow(
+    '--docker-builder (OUTRIDER_DOCKER_BUILDER) must be sandbox or buildkit, not "kaniko".',
+  );
 });
 
 test("empty variables are as if they were not set", () => {

@@ -15,6 +15,7 @@ const resources: Record<string, ResourceLabel> = {
   disk: { name: "Disk", amount: (limit) => formatBytes(limit * MIB) },
   network: { name: "Network", amount: plain },
   seccomp: { name: "System calls", amount: plain },
+  dockerfiles: { name: "Dockerfiles", amount: plain },
   freeze: { name: "Freezing all processes", amount: plain },
 };
 

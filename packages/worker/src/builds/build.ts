@@ -193,6 +193,7 @@ export async function makeBuild(context: BuildContext, options: MakeBuildOptions
   const { setup_commands, variables, build_secrets = {} } = environment;
   const refusals = new RefusalSummary();
   let sandboxes: BuildSandboxes | undefined;
+  let built: Awaited<ReturnType<typeof runDockerfile>> | undefined;
   try {
     const fetched = await fetchRepositoryContents(context.repositories, environment, {
       ...{ resolved: repositories, signal: log.signal },
@@ -211,10 +212,11 @@ export async function makeBuild(context: BuildContext, options: MakeBuildOptions
         env: opening.network(opened).environment,
         onFailed: inspect && ((context) => inspect(opened, context)),
       });
-    const built =
+    built =
       dockerfile && base
         ? await runDockerfile(dockerfile, {
-            ...{ provider, sandboxes, base, pull, createRunner, log, secrets: build_secrets },
+            ...{ provider, sandboxes, environment, base, pull, createRunner, redactor, log, onStep },
+            buildId: build_id,
             devcontainer: devcontainer?.forRuns,
           })
         : undefined;
@@ -280,6 +282,7 @@ export async function makeBuild(context: BuildContext, options: MakeBuildOptions
     return { type: "failed", error_code, message: refusals.appendTo(message) };
   } finally {
     await sandboxes?.closeAll();
+    await built?.dispose().catch(() => {}); // a worker that starts removes it
   }
 }
 

@@ -32,7 +32,7 @@ interface ContextOptions {
 }
 
 /** A file or link of the commit. */
-interface ContextFile {
+export interface ContextFile {
   path: string;
   id: string;
   mode: string;
@@ -76,6 +76,11 @@ export class Context {
       if (!isIgnored(file.path)) files.set(file.path, file);
     }
     return new Context(options, files);
+  }
+
+  /** Returns the file or link at a path. */
+  get(path: string): ContextFile | undefined {
+    return this.#files.get(path);
   }
 
   /** Finds what a source of COPY means. A folder stands for its content. */

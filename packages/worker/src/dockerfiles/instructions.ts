@@ -14,6 +14,7 @@ export interface RunInstruction extends Common {
   type: "run";
   /** Words of a program, or a script for the shell. */
   command: string[] | { script: string };
+  hasHeredocs: boolean;
   mounts: RunMount[];
 }
 
@@ -113,19 +114,20 @@ const refusedFlags: Record<string, string> = {
   unpack: "use RUN tar.",
 };
 
-function readRun(raw: RawInstruction): Pick<RunInstruction, "type" | "command" | "mounts"> {
+function readRun(raw: RawInstruction): Omit<RunInstruction, keyof Common> {
   const { flags, rest } = readFlags(raw, ["mount"]);
   const mounts = readMounts(
     flags.map(([, value]) => value),
     raw.line,
   );
   const words = readJson(rest);
-  if (words) return { type: "run", command: words, mounts };
+  const hasHeredocs = raw.heredocs.length > 0;
+  if (words) return { type: "run", command: words, hasHeredocs, mounts };
   if (rest === "") throw new InstructionError(raw.line, "RUN has no command.");
   const [only] = raw.heredocs.length === 1 ? raw.heredocs : [];
   const isOnlyHeredoc = only !== undefined && /^\d*<<-?\S+$/.test(rest);
   const script = isOnlyHeredoc ? only.content : raw.script.slice(raw.text.length - rest.length);
-  return { type: "run", command: { script }, mounts };
+  return { type: "run", command: { script }, hasHeredocs, mounts };
 }
 
 function readCopy(raw: RawInstruction): Omit<CopyInstruction, keyof Common> {

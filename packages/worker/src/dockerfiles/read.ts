@@ -10,6 +10,7 @@ import { MAX_FILE_BYTES } from "./split-instructions.ts";
 /** A Dockerfile at the commit of a build, with the digests of all its images. */
 export interface ResolvedDockerfile {
   file: Dockerfile;
+  text: string;
   blobId: string;
   source: DockerfileSource;
   repository: ResolvedRepository;
@@ -36,14 +37,15 @@ export async function readDockerfile(
         ? `${path} is larger than 256 KiB.`
         : `${url} has no file ${path} at ${commit.slice(0, 12)}. Correct its path, or add the file's folder to \`sparse_paths\` if the repository has them.`,
     );
-  const file = parseDockerfile(content.data.toString("utf8"), { path, target, args });
+  const text = content.data.toString("utf8");
+  const file = parseDockerfile(text, { path, target, args });
   const references = new Set(file.stages.flatMap(imagesOf));
   const resolved = await Promise.all(
     [...references].map(async (reference) => [reference, await resolveImage(reference)] as const),
   );
   const images = new Map(resolved);
   const base = images.get(baseReference(file, file.stages.at(-1) as Stage)) as ResolvedImage;
-  return { file, blobId: content.id, source, repository, images, base };
+  return { file, text, blobId: content.id, source, repository, images, base };
 }
 
 const imagesOf = ({ base, sources }: Stage) =>

@@ -1,11 +1,14 @@
 import { Failure } from "@outrider/agent/failure";
 import { BuildDevcontainer } from "@outrider/contract/devcontainer";
 import type { ResolvedImage } from "@outrider/contract/image";
+import type { AssignedEnvironment } from "@outrider/contract/worker/environment";
 import type { BuildSandboxes } from "../builds/build-sandboxes.ts";
-import type { StepLog, StepRunner } from "../builds/step-runner.ts";
+import type { OnStep, StepLog, StepRunner } from "../builds/step-runner.ts";
 import { writeImageFiles } from "../egress/sandbox-files.ts";
+import type { Redactor } from "../redaction/redact.ts";
 import type { Sandbox, SandboxImage, SandboxProvider } from "../sandboxes/sandbox.ts";
-import { buildDockerfile } from "./build-dockerfile.ts";
+import { type BuiltStage, buildDockerfile } from "./build-dockerfile.ts";
+import { buildOutside } from "./build-outside.ts";
 import { transfer } from "./file-copier.ts";
 import type { ResolvedDockerfile } from "./read.ts";
 
@@ -16,19 +19,55 @@ interface RunOptions {
   base: SandboxImage;
   /** What the runs of the build take from its devcontainer.json. */
   devcontainer: BuildDevcontainer | undefined;
-  secrets: Record<string, string>;
+  environment: Pick<AssignedEnvironment, "network" | "repos" | "build_secrets">;
+  buildId: string;
+  redactor: Redactor;
   log: StepLog;
+  onStep: OnStep;
   pull(image: ResolvedImage): Promise<SandboxImage>;
   createRunner(sandbox: Sandbox): StepRunner;
 }
 
-/** Executes a Dockerfile. Returns the sandbox of its last stage, and what the runs of the build need. */
+interface RunDockerfile {
+  /** The sandbox of the last stage. */
+  sandbox: Sandbox;
+  /** What the runs of the build need. */
+  forRuns: BuildDevcontainer;
+  /** Called when the sandbox is closed. */
+  dispose(): Promise<void>;
+}
+
+/** Executes a Dockerfile, in sandboxes or with the builder that the operator has chosen. */
 export async function runDockerfile(
   dockerfile: ResolvedDockerfile,
-  { provider, sandboxes, base, devcontainer, secrets, log, pull, createRunner }: RunOptions,
-): Promise<{ sandbox: Sandbox; forRuns: BuildDevcontainer }> {
-  const { sandbox, image } = await buildDockerfile({
-    ...{ dockerfile, secrets, createRunner, signal: log.signal, copyProgram: provider.programs.sandboxCopy },
+  options: RunOptions,
+): Promise<RunDockerfile> {
+  const { provider, sandboxes, buildId } = options;
+  const { dockerfileBuilder: builder } = provider;
+  const built = builder
+    ? await buildOutside({ ...options, dockerfile, builder, label: { build_id: buildId } })
+    : undefined;
+  if (!built) {
+    const { sandbox, image } = await buildInSandboxes(dockerfile, options);
+    return { sandbox, forRuns: describeForRuns(dockerfile, image, options), dispose: async () => {} };
+  }
+  try {
+    const forRuns = describeForRuns(dockerfile, built.image, options);
+    const sandbox = await sandboxes.open({ ...built.image, user: "root", mayLackShell: true });
+    return { sandbox, forRuns, dispose: () => built.remove() };
+  } catch (error) {
+    await built.remove();
+    throw error;
+  }
+}
+
+async function buildInSandboxes(
+  dockerfile: ResolvedDockerfile,
+  { provider, sandboxes, base, environment, log, pull, createRunner }: RunOptions,
+): Promise<BuiltStage> {
+  return await buildDockerfile({
+    ...{ dockerfile, createRunner, signal: log.signal, copyProgram: provider.programs.sandboxCopy },
+    secrets: environment.build_secrets ?? {},
     pull: async (resolved) => (resolved.digest === base.digest ? base : await pull(resolved)),
     open: (over) => sandboxes.open(over),
     close: (opened) => sandboxes.close(opened),
@@ -42,6 +81,13 @@ export async function runDockerfile(
       await transfer(packing, unpacking, log.signal);
     },
   });
+}
+
+function describeForRuns(
+  dockerfile: ResolvedDockerfile,
+  image: SandboxImage,
+  { base, devcontainer }: RunOptions,
+): BuildDevcontainer {
   const { path } = dockerfile.file;
   const env = Object.entries(image.env).filter(([name, value]) => base.env[name] !== value);
   const forRuns = BuildDevcontainer.safeParse({
@@ -49,7 +95,7 @@ export async function runDockerfile(
     ...devcontainer,
     dockerfile: { env: Object.fromEntries(env), user: image.user, working_folder: image.workingFolder },
   });
-  if (forRuns.success) return { sandbox, forRuns: forRuns.data };
+  if (forRuns.success) return forRuns.data;
   const [issue] = forRuns.error.issues;
   const field = issue?.path.map(String).join(".").slice(0, 200);
   throw new Failure("environment_setup_failed", `${path}: \`${field}\` ${issue?.message}.`);

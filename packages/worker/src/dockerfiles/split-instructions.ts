@@ -14,6 +14,8 @@ export interface Heredoc {
 export interface RawInstruction {
   /** The number of its first line. */
   line: number;
+  /** The number of its last line, before the bodies of heredocs. */
+  lastLine: number;
   /** In capital letters. */
   name: string;
   /** Everything after the name. */
@@ -66,7 +68,7 @@ export function splitInstructions(text: string): SplitFile {
       : [];
     at = found.at(-1)?.next ?? joined.next;
     instructions.push({
-      ...{ line, name: upper, text: rest },
+      ...{ line, lastLine: joined.next, name: upper, text: rest },
       heredocs: found.map(({ heredoc }) => heredoc),
       script: [rest, ...found.map(({ raw }) => raw)].join("\n"),
     });
@@ -76,12 +78,14 @@ export function splitInstructions(text: string): SplitFile {
   return { escapeCharacter, instructions };
 }
 
+export const directive = /^\s*#\s*([A-Za-z]+)\s*=\s*(\S+)\s*$/;
+
 /** Comments such as `# escape=` count only before everything else. */
 function readDirectives(lines: string[]): { escapeCharacter: string; next: number } {
   let escapeCharacter = "\\";
   let next = 0;
   for (; next < lines.length; next++) {
-    const [, name, value] = /^\s*#\s*([A-Za-z]+)\s*=\s*(\S+)\s*$/.exec(lines[next] ?? "") ?? [];
+    const [, name, value] = directive.exec(lines[next] ?? "") ?? [];
     if (name === undefined) break;
     if (name.toLowerCase() !== "escape") continue;
     if (value !== "\\" && value !== "`")

@@ -10,7 +10,10 @@ export interface Limits {
 export type Control = "memory" | "cpus" | "pids" | "disk" | "network" | "seccomp" | "freeze";
 
 export type Capability = { enforced: true; by: string } | { enforced: false; reason: string };
-export type Capabilities = Record<Control, Capability>;
+export type Capabilities = Record<Control, Capability> & {
+  /** Whether the commands of Dockerfiles obey the other controls, if they do not run in sandboxes. */
+  dockerfiles?: Capability;
+};
 
 /** Describes how each control is enforced for one sandbox. `limit` uses the same unit as the field in `Limits`. */
 export type Enforced = Record<

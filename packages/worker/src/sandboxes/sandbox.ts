@@ -310,6 +310,47 @@ export interface PullReports {
   onDownloaded?(bytes: number): void;
 }
 
+/** Executes Dockerfiles outside of sandboxes. The limits and the network policy of an environment do not apply to it. */
+export interface DockerfileBuilder {
+  /** Whether it knows heredocs and `COPY --link`. */
+  readonly knowsHeredocs: boolean;
+  /** Rejects with a DockerfileError if the file is the reason. */
+  build(options: DockerfileBuildOptions): Promise<BuiltImage>;
+}
+
+export interface DockerfileBuildOptions {
+  /** An archive of the files that the Dockerfile can copy, and of the Dockerfile itself. */
+  context: AsyncIterable<Buffer>;
+  /** The path of the Dockerfile in the archive. Its images are on this worker, and named with their digests. */
+  path: string;
+  target?: string | undefined;
+  args: Record<string, string>;
+  /** Whether commands have a network: that of the engine. */
+  hasNetwork: boolean;
+  /** The image on which the last stage is based. */
+  base: SandboxImage;
+  label: Label;
+  signal: AbortSignal;
+  onStep(step: BuildStep): void;
+  /** Receives the output of the step with this name. */
+  onOutput(name: string, data: Buffer): void;
+}
+
+export interface BuildStep {
+  /** As BuildKit names it, such as `[build 2/5] RUN make`. */
+  name: string;
+  state: "started" | "finished" | "failed";
+  /** Whether the result is that of an earlier build. */
+  cached?: boolean;
+}
+
+export interface BuiltImage {
+  /** It has one more layer than its base, which is the id of the image in the engine. */
+  image: SandboxImage;
+  /** Removes the image from the engine, unless a base needs it. */
+  remove(): Promise<void>;
+}
+
 export interface Forward {
   /** An IPv4 loopback address. */
   address: string;
@@ -354,6 +395,8 @@ export interface SandboxProvider {
   readonly programs: { ripgrep: string; sandboxCopy: string };
   /** Undefined if this worker cannot use images. */
   readonly images: ImageSource | undefined;
+  /** Executes Dockerfiles instead of sandboxes, if the operator has chosen it. */
+  readonly dockerfileBuilder?: DockerfileBuilder | undefined;
   open(options: OpenOptions): Promise<Sandbox>;
   /** Returns the number of open sandboxes. */
   count(): number;
@@ -409,6 +452,18 @@ export class SandboxLostError extends Error {
 /** Thrown when an image lacks something that commands need: their user, or a shell. */
 export class SandboxImageError extends Error {
   override name = "SandboxImageError";
+}
+
+/** Says why a Dockerfile cannot be built. */
+export class DockerfileError extends Error {
+  override name = "DockerfileError";
+  /** The step that failed. Undefined if it was none of them. */
+  readonly step: string | undefined;
+
+  constructor(message: string, step?: string) {
+    super(message);
+    this.step = step;
+  }
 }
 
 export class SandboxFileError extends Error {

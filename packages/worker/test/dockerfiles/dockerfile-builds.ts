@@ -1,13 +1,12 @@
-import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import type { Worker } from "../../src/worker.ts";
 import type { WorkerOptions } from "../../src/worker-runtime.ts";
 import { layer } from "../images/images-support.ts";
-import { makeImage, push, type RegistryServer, startRegistry } from "../images/registry-server.ts";
+import { makeImage, push } from "../images/registry-server.ts";
 import { systemLayer } from "../images/system-image.ts";
-import { outputOf, startTestInstallation, type TestInstallation } from "../installation.ts";
-import { makeFolder, Origin } from "../repositories/git-server.ts";
+import { outputOf } from "../installation.ts";
+import { type DockerfileInstallation, startDockerfileInstallation } from "./dockerfile-installation.ts";
 
 type SandboxOptions = Pick<WorkerOptions, "sandbox" | "docker" | "kubernetes">;
 
@@ -26,21 +25,18 @@ export function testDockerfileBuilds(
 }
 
 function defineTests(getSandbox: (registry: string) => Promise<SandboxOptions>): void {
-  let installation: TestInstallation;
+  let installation: DockerfileInstallation;
   let worker: Worker;
-  let registry: RegistryServer;
-  let temporary: ReturnType<typeof makeFolder>;
   let digest: string;
   let reference: string;
   let toolReference: string;
-  const settings = async () => ({
-    ...{ repositoryPaths: [temporary.folder], allowedAddresses: "127.0.0.1" },
-    ...(await getSandbox(registry.host)),
-  });
+  const startWorker = async () => installation.startWorker(await getSandbox(installation.registry.host));
+  const failureOf = (dockerfile: string, body?: object, files?: Record<string, string>) =>
+    installation.failureOf(dockerfile, body, files);
 
   beforeAll(async () => {
-    temporary = makeFolder();
-    registry = await startRegistry();
+    installation = await startDockerfileInstallation();
+    const { registry } = installation;
     const image = makeImage({
       layers: [systemLayer({ "etc/flavor": "vanilla\n" }, { links: { "etc/link": "/var" } })],
       config: { Env: ["PATH=/usr/bin:/bin", "FLAVOR=vanilla"], WorkingDir: "/var" },
@@ -50,53 +46,17 @@ function defineTests(getSandbox: (registry: string) => Promise<SandboxOptions>):
     // An image that contains only one file, as images of single programs do.
     const tool = makeImage({ layers: [layer({ name: "tool", text: "echo tool\n" })] });
     toolReference = await push(registry, "acme/tool:1", tool);
-    installation = await startTestInstallation();
-    worker = await installation.worker(await settings());
+    worker = await startWorker();
     await installation.call("PUT", "/agent/secrets/BUILD_TOKEN", { body: { value: "very-secret-value" } });
   });
   afterAll(async () => {
     await installation.stop();
-    await registry.close();
-    temporary.remove();
   });
-
-  function makeOrigin(files: Record<string, string>): Origin {
-    const origin = new Origin(temporary.folder, `site-${randomUUID().slice(0, 8)}`);
-    origin.push("main", files);
-    return origin;
-  }
-
-  async function environment(files: Record<string, string>, body: object = {}): Promise<string> {
-    const { bare } = makeOrigin(files);
-    const reply = await installation.call("POST", "/agent/environments", {
-      body: {
-        name: `env ${randomUUID().slice(0, 8)}`,
-        dockerfile: { path: "Dockerfile" },
-        repos: [{ url: `file://${bare}`, path: "site" }],
-        ...body,
-      },
-    });
-    expect(reply).toMatchObject({ status: 201 });
-    return reply.body.environment_id;
-  }
-
-  async function failureOf(dockerfile: string, body: object = {}, files: Record<string, string> = {}) {
-    const environment_id = await environment({ Dockerfile: dockerfile, ...files }, body);
-    const id = await installation.create(["RUN: true"], { config: { environment_id } });
-    const { status_message } = await installation.until(id, "FAILED");
-    expect(status_message.error_code).toBe("environment_setup_failed");
-    return status_message.message as string;
-  }
-
-  async function logOf(environment_id: string, build_id: string): Promise<string> {
-    const path = `/agent/environments/${environment_id}/builds/${build_id}/events`;
-    return (await installation.call("GET", path)).text;
-  }
 
   test("executes its stages, and runs on all workers get its files, variables, folder and user", async () => {
     const dockerfile = `
       ARG TAG=none
-      FROM ${registry.host}/acme/system:\${TAG} AS base
+      FROM ${installation.registry.host}/acme/system:\${TAG} AS base
       ENV FLAVOR="$FLAVOR and more" SHARED=yes
       RUN echo 'builder:x:2000:2000::/home/builder:/bin/bash' >> /etc/passwd && mkdir -p /home/builder
 
@@ -140,10 +100,10 @@ EOF
       "sub/hidden/x": "x\n",
       "src/page.txt": "page\n",
     };
-    const origin = makeOrigin({ packed: "packed\n" });
+    const origin = installation.makeOrigin({ packed: "packed\n" });
     origin.run("archive", "--output=data.tar.gz", "HEAD", "packed");
     origin.push("main", files);
-    const environment_id = await environment(files, {
+    const environment_id = await installation.environment(files, {
       dockerfile: { path: "Dockerfile", args: { TAG: "1", NAME: "Ada" } },
       repos: [{ url: `file://${origin.bare}`, path: "site" }],
       setup_commands: ["echo $FLAVOR, $(id -un) > /etc/last"],
@@ -161,7 +121,7 @@ EOF
     expect(first.output).toBe(expected);
     expect(first.item.receipt.environment.image).toEqual({ reference, digest });
     const { build_id } = first.item.receipt.environment;
-    const log = await logOf(environment_id, build_id);
+    const log = await installation.logOf(environment_id, build_id);
     expect(log).toContain("CMD has no effect: start services in `start_commands`.");
     expect(log).toContain("COPY --from=tools --chown=builder /made /opt/made");
     expect(log).not.toContain("RUN false");
@@ -169,7 +129,7 @@ EOF
     // A continued run gets the same on another worker.
     await vi.waitUntil(async () => !(await installation.get(first.id)).is_sandbox_running, waitOptions);
     await worker.drain();
-    worker = await installation.worker(await settings());
+    worker = await startWorker();
     await installation.followUp(first.id, script);
     await vi.waitUntil(async () => (await installation.get(first.id)).turns === 2, waitOptions);
     const item = await installation.until(first.id, "SUCCEEDED");
@@ -192,7 +152,10 @@ RUN <<'EOF'
 #!/bin/bash -e
 echo "$BASH $0" >> /seen
 EOF`;
-    const environment_id = await environment({ Dockerfile: dockerfile }, { build_secrets: ["BUILD_TOKEN"] });
+    const environment_id = await installation.environment(
+      { Dockerfile: dockerfile },
+      { build_secrets: ["BUILD_TOKEN"] },
+    );
     const { output, item } = await installation.runIn(environment_id, [
       "RUN: cat /seen; ls /run/token /cache /scratch /tmp 2>&1 | sed s/.*ls://",
     ]);
@@ -204,7 +167,7 @@ EOF`;
         " cannot access '/run/token': No such file or directory\n/cache:\n\n/scratch:\n\n/tmp:\n",
       ].join(""),
     );
-    const log = await logOf(environment_id, item.receipt.environment.build_id);
+    const log = await installation.logOf(environment_id, item.receipt.environment.build_id);
     expect(log).toContain("The secret OTHER is not in `build_secrets`, so RUN does not get it.");
     const left = `FROM ${reference}\nRUN --mount=type=secret,id=BUILD_TOKEN cat /run/secrets/BUILD_TOKEN > /left`;
     expect(await failureOf(left, { build_secrets: ["BUILD_TOKEN"] })).toContain(
@@ -216,7 +179,7 @@ EOF`;
     const onBuild = makeImage({
       ...{ layers: [layer({ name: "x", text: "x" })], config: { OnBuild: ["COPY . /app"] } },
     });
-    const onBuildReference = await push(registry, "acme/onbuild:1", onBuild);
+    const onBuildReference = await push(installation.registry, "acme/onbuild:1", onBuild);
     const failures = await Promise.all([
       failureOf(`FROM ${onBuildReference}`),
       failureOf(`FROM ${reference}\n\nRUN echo one \\\n  && exit 3`),
@@ -264,7 +227,7 @@ COPY src/page.txt /etc/page
 USER worker
 FROM dev
 RUN false`;
-    const environment_id = await environment(
+    const environment_id = await installation.environment(
       {
         ".devcontainer/devcontainer.json": JSON.stringify(file),
         ".devcontainer/Dockerfile": dockerfile,

@@ -68,8 +68,7 @@ export async function createDockerSandbox(
       : new DefaultSystem({ hasNetwork });
     const counts = new LimitCounts();
     return new DockerSandbox({
-      ...{ id, label, containers, volumes, files, shared, system, labels },
-      hasImage: image !== undefined,
+      ...{ id, label, image, containers, volumes, files, shared, system, labels },
       base: options.base,
       workingFolder: options.workingFolder,
       enforced: {
@@ -111,7 +110,7 @@ function imageOf(
   { systemImage }: SharedResources,
 ): string {
   if (!image) return systemImage;
-  return base?.image ?? (image.layers[0] as string);
+  return base?.image ?? (image.layers.at(-1) as string);
 }
 
 function nameOf({ owner }: SharedResources, sandbox: string, kind: ProcessKind): string {

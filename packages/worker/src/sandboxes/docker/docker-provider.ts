@@ -19,6 +19,7 @@ import { OpenSandboxes } from "../open-sandboxes.ts";
 import { type Owner, openOwner } from "../owner.ts";
 import type {
   Base,
+  DockerfileBuilder,
   Label,
   OpenOptions,
   Sandbox,
@@ -27,6 +28,7 @@ import type {
   Spawned,
 } from "../sandbox.ts";
 import { DockerBases } from "./bases/docker-bases.ts";
+import { buildKitCapability, openBuildKit } from "./buildkit/buildkit.ts";
 import { createDockerSandbox } from "./create-docker-sandbox.ts";
 import type { DockerSandbox } from "./docker-sandbox.ts";
 import { openEngine } from "./engine/connect.ts";
@@ -65,7 +67,10 @@ export interface DockerProviderOptions {
   docker?: DockerOptions | undefined;
   /** The private addresses from which images can be pulled. */
   exceptions?: Exceptions;
-  /** Disk space for pulled images. When they exceed it, those used least recently are removed. Default: 20 GiB. */
+  /**
+   * Disk space for pulled images, and for what BuildKit keeps. When it is exceeded, what was used least recently is removed.
+   * Default: 20 GiB.
+   */
   maxLayerBytes?: number;
   /** Called for each sandbox that could not be opened. */
   onOpenFailed?: () => void;
@@ -103,18 +108,23 @@ export async function openDockerProvider(options: DockerProviderOptions): Promis
       (await probeOverlays({ docker, owner, systemImage, runtime, capabilities, log })),
     imageHomes: new Map(),
   };
+  const maxCacheBytes = options.maxLayerBytes ?? defaultLayerBytes;
   const images = new DockerImages({
     ...{ engine, owner, ids, architecture, log },
     folder: join(mainRoot, ".docker-images"),
-    maxBytes: options.maxLayerBytes ?? defaultLayerBytes,
+    maxBytes: maxCacheBytes,
     exceptions: options.exceptions ?? parseExceptions(""),
   });
+  const dockerfileBuilder =
+    dockerOptions.builder === "buildkit"
+      ? openBuildKit({ engine, owner, description, runtime, maxCacheBytes, log })
+      : undefined;
   const sandboxes = new OpenSandboxes<DockerSandbox>({
     onOpenFailed: options.onOpenFailed,
     removeFailed: (ids) => removeSandboxes(docker, owner, ids),
   });
   const provider = new DockerProvider({
-    ...{ shared, images, sandboxes },
+    ...{ shared, images, dockerfileBuilder, sandboxes },
     reapsIsolated: mainRoot === root && !options.hasIsolatedRuns,
   });
   try {
@@ -130,6 +140,7 @@ class DockerProvider implements SandboxProvider {
   readonly kind = "docker";
   readonly programs = { ripgrep: ripgrepPath, sandboxCopy: sandboxCopyPath };
   readonly images: DockerImages;
+  readonly dockerfileBuilder: DockerfileBuilder | undefined;
   readonly #shared: SharedResources;
   readonly #sandboxes: OpenSandboxes<DockerSandbox>;
   readonly #health: EngineHealth;
@@ -138,11 +149,13 @@ class DockerProvider implements SandboxProvider {
   constructor(options: {
     shared: SharedResources;
     images: DockerImages;
+    dockerfileBuilder: DockerfileBuilder | undefined;
     sandboxes: OpenSandboxes<DockerSandbox>;
     reapsIsolated: boolean;
   }) {
     this.#shared = options.shared;
     this.images = options.images;
+    this.dockerfileBuilder = options.dockerfileBuilder;
     this.#health = new EngineHealth({ ...options.shared.engine, log: options.shared.log });
     this.#sandboxes = options.sandboxes;
     this.#reapsIsolated = options.reapsIsolated;
@@ -155,7 +168,8 @@ class DockerProvider implements SandboxProvider {
   }
 
   capabilities(): Capabilities {
-    return this.#shared.capabilities;
+    const { capabilities } = this.#shared;
+    return this.dockerfileBuilder ? { ...capabilities, dockerfiles: buildKitCapability } : capabilities;
   }
 
   count(): number {

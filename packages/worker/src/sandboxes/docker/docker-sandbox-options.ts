@@ -1,5 +1,5 @@
 import type { ProcessSandboxOptions } from "../process-sandbox.ts";
-import type { Label } from "../sandbox.ts";
+import type { Label, SandboxImage } from "../sandbox.ts";
 import type { SandboxContainers } from "./containers/sandbox-containers.ts";
 import type { SandboxFiles } from "./sandbox-files.ts";
 import type { SharedResources } from "./shared-resources.ts";
@@ -20,7 +20,7 @@ export interface DockerSandboxOptions
   > {
   label: Label;
   labels: Record<string, string>;
-  hasImage: boolean;
+  image: SandboxImage | undefined;
   containers: SandboxContainers;
   volumes: SandboxVolumes;
   files: SandboxFiles;

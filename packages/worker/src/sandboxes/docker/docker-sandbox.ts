@@ -27,7 +27,7 @@ export class DockerSandbox extends ProcessSandbox {
       ...options,
       log: shared.log,
       hasLayers: files.hasLayers,
-      readSystemChanges: options.hasImage ? () => readSystemChanges(options) : undefined,
+      readSystemChanges: options.image ? () => readSystemChanges(options) : undefined,
       packBase: (run, { signal }) => packBase(options, run, signal),
       unpackBase: (run, { signal }) => unpackBase(options, run, signal),
       saveBase: (name) => saveBase(name, options),
@@ -47,22 +47,23 @@ async function readSystemChanges({ shared, labels, containers }: DockerSandboxOp
 }
 
 async function packBase(
-  { shared, labels, containers, files, hasImage }: DockerSandboxOptions,
+  { shared, labels, containers, files, image }: DockerSandboxOptions,
   run: SpawnScript,
   signal: AbortSignal,
 ): Promise<Spawned> {
-  if (!hasImage) return await run(filesScripts.packScript, { stdin: false, signal });
+  if (!image) return await run(filesScripts.packScript, { stdin: false, signal });
   const options = { docker: shared.docker, labels, run, signal };
   const home = Object.keys(files.merged).find((path) => path !== sandboxPaths.workspace);
-  return await packImageBase(options, { container: await containers.get("commands"), home });
+  const below = image.layers[0] as string;
+  return await packImageBase(options, { container: await containers.get("commands"), below, home });
 }
 
 async function unpackBase(
-  { shared, labels, containers, files, hasImage }: DockerSandboxOptions,
+  { shared, labels, containers, files, image }: DockerSandboxOptions,
   run: SpawnScript,
   signal: AbortSignal,
 ): Promise<Spawned> {
-  if (!hasImage) return await run(filesScripts.unpackScript, { stdin: true, signal });
+  if (!image) return await run(filesScripts.unpackScript, { stdin: true, signal });
   const options = { docker: shared.docker, labels, run, signal };
   return await unpackImageBase(options, {
     image: containers.image,

@@ -1,23 +1,34 @@
 /**
  * The archive of a base with an image. It is a tar archive:
  *
- *     outrider-system.json   the id of the layer, and the home
- *     outrider-layer.tar     all changes to the system of the image, in the form of image layers
+ *     outrider-system.json   the hashes of the layers from bottom to top, and the home
+ *     outrider-layer.tar     each layer with changes to the system of the image, in any order
  *     workspace, home/sandbox
+ *
+ * If there are several layers, the name of each contains its hash.
  */
 import { PassThrough, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type Docker from "dockerode";
 import { ByteReader } from "../../../images/byte-reader.ts";
+import { isDigest } from "../../../images/reference.ts";
 import { BLOCK, paddingOf, parseHeader } from "../../../images/tar-header.ts";
 import type { SpawnScript } from "../../process-sandbox.ts";
 import type { Spawned } from "../../sandbox.ts";
 import { removeImage } from "../images/remove-image.ts";
-import { addLayer, entry, headerOf, readTopLayer } from "./system-layer.ts";
+import {
+  addLayers,
+  entry,
+  headerOf,
+  listLayersAbove,
+  readLayersAbove,
+  type SystemLayer,
+} from "./system-layer.ts";
 
 const descriptionName = "outrider-system.json";
-const layerName = "outrider-layer.tar";
 const maxDescriptionBytes = 64 * 1024;
+/** As in Docker. */
+const maxLayers = 127;
 
 const tar = "tar --format=pax --pax-option=delete=atime,delete=ctime --sparse --sort=name --numeric-owner";
 const packScript = `${tar} -C / --ignore-failed-read -cf - workspace home/sandbox 2> /dev/null; code=$?; ((code < 2))`;
@@ -25,10 +36,19 @@ const packScript = `${tar} -C / --ignore-failed-read -cf - workspace home/sandbo
 const unpackScript =
   "find /workspace /home/sandbox -mindepth 1 -delete; exec tar -C / --same-owner --same-permissions --numeric-owner -xf -";
 
-interface Description {
+/** The only form that workers of the previous version can read. */
+interface DescriptionOfOne {
   diffId: string;
   home: string | undefined;
 }
+
+interface Description {
+  diffIds: string[];
+  home: string | undefined;
+}
+
+const layerNameOf = (diffId: string, all: string[]) =>
+  all.length === 1 ? "outrider-layer.tar" : `outrider-layer-${diffId.replace("sha256:", "")}.tar`;
 
 export interface ImageArchiveOptions {
   docker: Docker;
@@ -37,10 +57,10 @@ export interface ImageArchiveOptions {
   signal: AbortSignal;
 }
 
-/** Packs the changes of a container, and the volumes that scripts see. */
+/** Packs the changes of a container to an image on which its own is based, and the volumes that scripts see. */
 export async function packImageBase(
   { docker, labels, run, signal }: ImageArchiveOptions,
-  { container, home }: { container: Docker.Container; home: string | undefined },
+  { container, below, home }: { container: Docker.Container; below: string; home: string | undefined },
 ): Promise<Spawned> {
   const image = await commitContainer(container, labels);
   const removeCommitted = () => removeImage(docker, image);
@@ -51,9 +71,13 @@ export async function packImageBase(
   const stdout = new PassThrough();
   const pack = async () => {
     try {
-      await readTopLayer(docker, image, async ({ diffId, size, content }) => {
-        const description: Description = { diffId, home };
-        await write(stdout, [entry(descriptionName, JSON.stringify(description)), headerOf(layerName, size)]);
+      const diffIds = await listLayersAbove(docker, { image, below });
+      const [diffId = ""] = diffIds;
+      const description: Description | DescriptionOfOne =
+        diffIds.length === 1 ? { diffId, home } : { diffIds, home };
+      await write(stdout, [entry(descriptionName, JSON.stringify(description))]);
+      await readLayersAbove(docker, { image, below }, async ({ diffId, size, content }) => {
+        await write(stdout, [headerOf(layerNameOf(diffId, diffIds), size)]);
         await write(stdout, content);
         await write(stdout, [Buffer.alloc(paddingOf(size))]);
       });
@@ -87,12 +111,13 @@ export async function unpackImageBase(
     const reader = new ByteReader(stdin);
     const { size: length } = await readHeader(reader, descriptionName);
     if (length > maxDescriptionBytes) throw invalid();
-    const { diffId, home } = JSON.parse((await reader.readExactly(length)).toString()) as Description;
+    const { home, ...description } = JSON.parse((await reader.readExactly(length)).toString()) as
+      | Description
+      | DescriptionOfOne;
     await reader.skip(paddingOf(length));
-    const { size } = await readHeader(reader, layerName);
-    const layer = { diffId, size, content: reader.take(size) };
-    setSystem(await addLayer(docker, { image, layer, labels }), home);
-    await reader.skip(paddingOf(size));
+    const diffIds = "diffIds" in description ? description.diffIds : [description.diffId];
+    if (diffIds.length > maxLayers || !diffIds.every(isDigest)) throw invalid();
+    setSystem(await addLayers(docker, { image, diffIds, layers: readLayers(reader, diffIds), labels }), home);
     signal.throwIfAborted();
     const script = await run(unpackScript, { stdin: true, signal });
     const [ending] = await Promise.all([
@@ -114,6 +139,18 @@ export async function unpackImageBase(
     await ended;
   };
   return { stdin, stdout, stderr, ended, kill, resize: () => {} };
+}
+
+async function* readLayers(reader: ByteReader, diffIds: string[]): AsyncGenerator<SystemLayer> {
+  const missing = new Map(diffIds.map((diffId) => [layerNameOf(diffId, diffIds), diffId]));
+  while (missing.size > 0) {
+    const header = parseHeader(await reader.readExactly(BLOCK));
+    const diffId = header && missing.get(header.name);
+    if (!header || diffId === undefined) throw invalid();
+    missing.delete(header.name);
+    yield { diffId, size: header.size, content: reader.take(header.size) };
+    await reader.skip(paddingOf(header.size));
+  }
 }
 
 async function readHeader(reader: ByteReader, name: string): Promise<{ size: number }> {

@@ -12,7 +12,7 @@ import { commitContainer } from "./image-archive.ts";
  * own, nothing is copied. With an image, the other changes to the system are committed as a new image.
  */
 export async function saveBase(name: string, options: DockerSandboxOptions): Promise<void> {
-  const { shared, volumes, containers, labels, files, hasImage } = options;
+  const { shared, volumes, containers, labels, files } = options;
   const { docker, bases, owner } = shared;
   bases.assertValidName(name);
   if (bases.has(name)) return;
@@ -35,7 +35,7 @@ export async function saveBase(name: string, options: DockerSandboxOptions): Pro
       );
     }
     const { folders, bytes } = await describeFolders(paths, saved, options);
-    if (hasImage) image = await commitContainer(container, labels);
+    if (options.image) image = await commitContainer(container, labels);
     bases.add(name, { folders, image, bytes });
   } catch (error) {
     if (image !== undefined) await removeImage(docker, image).catch(() => {});

@@ -7,6 +7,8 @@ export interface ProgressMessage {
   id?: string;
   progressDetail?: { current?: number; total?: number };
   error?: string;
+  /** Data of the builder. */
+  aux?: unknown;
 }
 
 /** Reads the messages of a call that reports its progress. Rejects if one of them is an error. */
