@@ -1,11 +1,10 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { waitOptions } from "../../scripts/tests/wait-options.ts";
-import { longestTask } from "./support/main-thread.ts";
+import { expectShortTasks } from "./support/main-thread.ts";
 import { expectAccessible, startWebApp, type WebApp } from "./support/web-app.ts";
 
 const MAX_NODES = 6_000;
-const MAX_TASK_MS = 100;
 
 let app: WebApp;
 let run: string;
@@ -57,7 +56,7 @@ describe("a run that changes 200 files", () => {
     const { page } = await app.visit(`/runs/${run}?tab=changes`);
     await region(page, "lib/lib-151.ts").getByText("value_1").first().waitFor();
     const scroller = page.getByRole("region", { name: "changes", exact: true });
-    const longest = await longestTask(page, async () => {
+    await expectShortTasks(page, async () => {
       await page.getByRole("button", { name: "Expand all" }).click();
       await page.getByRole("article").first().hover();
       for (let step = 0; step < 25; step++) {
@@ -69,8 +68,6 @@ describe("a run that changes 200 files", () => {
         expect(await region(page, "src/parts/part-99.ts").isVisible()).toBe(true);
       }, waitOptions);
     });
-    console.info(`longest task: ${longest.toFixed(1)} ms`);
-    expect(longest).toBeLessThan(MAX_TASK_MS);
   });
 
   test("remembers viewed files and the layout after a reload", async () => {

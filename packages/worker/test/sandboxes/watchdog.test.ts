@@ -87,7 +87,7 @@ const isAlive = (pid: number) => processesWith("watchdog-process.ts").includes(p
 
 describe("when the worker", () => {
   test("is stopped, its command runs until the deadline and is killed then", async () => {
-    const worker = await startTestWorker({ deadlineMs: 3000 });
+    const worker = await startTestWorker({ deadlineMs: 8_000 });
     startCommand(worker);
     await until(() => ticks(worker) > 2);
     worker.process.kill("SIGSTOP");
@@ -100,7 +100,7 @@ describe("when the worker", () => {
   });
 
   test("extends the deadline and is then stopped, its command is killed at the last deadline", async () => {
-    const worker = await startTestWorker({ deadlineMs: 4000, extensionMs: 4000 });
+    const worker = await startTestWorker({ deadlineMs: 8_000, extensionMs: 8_000 });
     const first = worker.deadline;
     startCommand(worker);
     await until(() => process.hrtime.bigint() > first + 500_000_000n);
