@@ -24,6 +24,7 @@ import type { Instruction } from "./instructions.ts";
 import { pinImages } from "./pin-images.ts";
 import { contextFolder, type ResolvedDockerfile } from "./read.ts";
 
+const TITLE_CHARACTERS = 200;
 const TAIL_LINES = 20;
 const TAIL_CHARACTERS = 4_000;
 
@@ -64,13 +65,21 @@ export async function buildOutside(options: OutsideBuildOptions): Promise<BuiltI
   archive.write(archiveHeader({ path: inContext, size: Buffer.byteLength(text), mode: 0o644 }));
   archive.write(text);
   archive.write(tarPadding(Buffer.byteLength(text)));
-  const sending = context.archive(files, (content) => pipeline(content, archive));
-  sending.catch((error) => archive.destroy(error));
+  let sendError: unknown;
+  const sending = context
+    .archive(files, (content) => pipeline(content, archive))
+    .catch((error) => {
+      sendError = error;
+      archive.destroy(error);
+    });
   try {
     return await build(options, { context: archive, path: inContext });
+  } catch (error) {
+    log.signal.throwIfAborted();
+    throw error instanceof Failure ? error : (sendError ?? error);
   } finally {
     archive.destroy();
-    await sending.catch(() => {}); // the build has failed too
+    await sending;
   }
 }
 
@@ -127,8 +136,9 @@ async function build(
         if (cached) write(name, "The result is that of an earlier build.\n");
         const duration =
           state === "started" || !step ? {} : { duration_ms: performance.now() - step.startedAt };
-        log.write({ type: "step", data: { name, state, ...duration } });
-        onStep(name, state);
+        const title = name.length > TITLE_CHARACTERS ? `${name.slice(0, TITLE_CHARACTERS)}…` : name;
+        log.write({ type: "step", data: { name: title, state, ...duration } });
+        onStep(title, state);
       },
       onOutput: (name, data) => write(name, steps.get(name)?.output.push(data) ?? ""),
     });

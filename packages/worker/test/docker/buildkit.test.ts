@@ -88,7 +88,7 @@ COPY --from=${toolReference} /tool /made/bin/
 ADD data.tar.gz /made/data
 RUN --mount=type=cache,target=/cache echo two > /made/two; echo printed; ls /sys/class/net
 COPY . /made/all
-RUN touch /made/made-by-$(id -un) && rm /made/one && echo 'builder:x:2000:2000::/home/builder:/bin/bash' >> /etc/passwd && mkdir -p /home/builder
+RUN touch /made/made-by-$(id -un) && rm /made/one && echo 'builder:x:2000:2000::/home/builder:/bin/bash' >> /etc/passwd && mkdir -p /home/builder && : ${"x".repeat(200)}
 USER builder
 WORKDIR /made
 ENV FLAVOR="$FLAVOR and more"
@@ -122,6 +122,7 @@ ENV FLAVOR="$FLAVOR and more"
     expect(texts.join("")).toContain("printed\nlo\n");
     expect(log).not.toContain("RUN false");
     expect(log).not.toContain("an earlier build");
+    expect(log).not.toContain("x".repeat(200));
 
     origin.push("main", { "src/page": "new page\n" });
     const started = await installation.call("POST", `/agent/environments/${environment_id}/builds`);

@@ -5,6 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
 import type Docker from "dockerode";
+import { ImageError } from "../../../images/image-error.ts";
 import { parseConfig } from "../../../images/manifest.ts";
 import type { Log } from "../../../log.ts";
 import type { Capability } from "../../limits.ts";
@@ -87,7 +88,7 @@ class BuildKit implements DockerfileBuilder {
       return { image: await this.#describe(id, base), remove };
     } catch (error) {
       await remove();
-      throw error;
+      throw error instanceof ImageError ? new DockerfileError(`${error.message} ${error.remedy}`) : error;
     }
   }
 
