@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { findEmbedded } from "@outrider/server/postgres/embedded-postgres";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { testDatabase } from "../../packages/server/test/server.ts";
 import { freePort } from "../../scripts/tests/free-port.ts";
 import { waitOptions } from "../../scripts/tests/wait-options.ts";
@@ -128,6 +128,9 @@ describe("a full disk under the log", () => {
     removeDataDir(dataDir);
   });
 
+  // A test that fails must not leave a full disk to the next one.
+  afterEach(() => disk?.freeSpace());
+
   function start(port: number): () => Promise<boolean> {
     const command = `exec ${join(root, "bin/outrider")} serve --workers 0 --port ${port} --data-dir ${dataDir} >${log} 2>&1`;
     const env = { PATH: process.env.PATH, DATABASE_URL: database.url, OUTRIDER_LOG_LEVEL: "debug" };
@@ -146,7 +149,6 @@ describe("a full disk under the log", () => {
     await vi.waitUntil(isReady, waitOptions);
     expect(await server.end("SIGTERM")).toEqual({ code: 0, signal: null });
     expect(readFileSync(log, "utf8")).toBe("");
-    disk.freeSpace();
   });
 
   test("the server keeps serving, and writes log lines again once there is space", async () => {
