@@ -217,6 +217,8 @@ export async function makeBuild(context: BuildContext, options: MakeBuildOptions
         ? await runDockerfile(dockerfile, {
             ...{ provider, sandboxes, environment, base, pull, createRunner, redactor, log, onStep },
             buildId: build_id,
+            // A shell can open only in a sandbox.
+            builder: inspect ? undefined : provider.dockerfileBuilder,
             devcontainer: devcontainer?.forRuns,
           })
         : undefined;

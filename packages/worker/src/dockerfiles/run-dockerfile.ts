@@ -6,7 +6,7 @@ import type { BuildSandboxes } from "../builds/build-sandboxes.ts";
 import type { OnStep, StepLog, StepRunner } from "../builds/step-runner.ts";
 import { writeImageFiles } from "../egress/sandbox-files.ts";
 import type { Redactor } from "../redaction/redact.ts";
-import type { Sandbox, SandboxImage, SandboxProvider } from "../sandboxes/sandbox.ts";
+import type { DockerfileBuilder, Sandbox, SandboxImage, SandboxProvider } from "../sandboxes/sandbox.ts";
 import { type BuiltStage, buildDockerfile } from "./build-dockerfile.ts";
 import { buildOutside } from "./build-outside.ts";
 import { transfer } from "./file-copier.ts";
@@ -14,6 +14,8 @@ import type { ResolvedDockerfile } from "./read.ts";
 
 interface RunOptions {
   provider: SandboxProvider;
+  /** Executes the file instead of sandboxes, if it can. */
+  builder: DockerfileBuilder | undefined;
   sandboxes: BuildSandboxes;
   /** The image of the last stage. */
   base: SandboxImage;
@@ -42,8 +44,7 @@ export async function runDockerfile(
   dockerfile: ResolvedDockerfile,
   options: RunOptions,
 ): Promise<RunDockerfile> {
-  const { provider, sandboxes, buildId } = options;
-  const { dockerfileBuilder: builder } = provider;
+  const { builder, sandboxes, buildId } = options;
   const built = builder
     ? await buildOutside({ ...options, dockerfile, builder, label: { build_id: buildId } })
     : undefined;

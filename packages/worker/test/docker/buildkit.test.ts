@@ -192,6 +192,24 @@ ENV FLAVOR="$FLAVOR and more"
     ]);
   });
 
+  test("opens a shell in a sandbox, where an instruction fails", async () => {
+    const environment_id = await installation.environment(
+      { Dockerfile: `FROM ${reference}\nRUN echo made > /made\nRUN exit 3` },
+      { network: { mode: "none" } },
+    );
+    const shells = `/agent/environments/${environment_id}/shells`;
+    const { shell_id } = (await installation.call("POST", shells, { body: {} })).body;
+    const data = Buffer.from("grep -q made /made && exit 4\n").toString("base64");
+    await installation.call("PUT", `${shells}/${shell_id}/input`, { body: { seq: 1, data } });
+    const path = `${shells}/${shell_id}/events`;
+    const { text } = await installation.call("GET", path, { accept: "text/event-stream" });
+    const events = [...text.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json as string));
+    expect(events.find(({ type }) => type === "opened")).toMatchObject({
+      data: { failed_step: "RUN exit 3" },
+    });
+    expect(events.at(-1)).toMatchObject({ type: "closed", data: { exit_code: 4 } });
+  });
+
   test("ends the command of a build that nobody needs any more", async () => {
     const marker = `7${randomUUID().replaceAll(/\D/g, "").slice(0, 6)}`;
     const environment_id = await installation.environment(
