@@ -67,10 +67,13 @@ test("doctor explains what to configure when no sandbox can start, and exits wit
 test.each([
   ["worker", { OUTRIDER_WORKER_KEY: "orw_none" }],
   ["serve", {}],
-])("%s rejects a kind of sandbox that does not exist", async (command, environment) => {
+])("%s rejects a kind of sandbox and a builder that do not exist", async (command, environment) => {
   const { code, stderr } = await outrider([command, "--sandbox", "nomad"], environment);
   expect(code).toBe(1);
   expect(stderr).toContain('--sandbox must be auto, local, docker or kubernetes, not "nomad".');
+  const builder = await outrider([command, "--docker-builder", "kaniko"], environment);
+  expect(builder.code).toBeGreaterThan(0);
+  expect(builder.stderr).toContain('(OUTRIDER_DOCKER_BUILDER) must be sandbox or buildkit, not "kaniko".');
 });
 
 interface Finding {

@@ -6,7 +6,12 @@ import { readExtraCertificates, trustCertificates } from "@outrider/worker/egres
 import { parseSandboxChoice } from "@outrider/worker/sandboxes/choose-provider";
 import { Command } from "commander";
 import { startLocalWorkers } from "../local-workers.ts";
-import { addSandboxOptions, type SandboxFlags, sandboxVariables } from "../sandbox-options.ts";
+import {
+  addSandboxOptions,
+  readDockerSettings,
+  type SandboxFlags,
+  sandboxVariables,
+} from "../sandbox-options.ts";
 
 const command = new Command("serve")
   .description("Start the server. It runs in the foreground.")
@@ -59,6 +64,7 @@ export const serveCommand = addSandboxOptions(command)
   .action(async (flags: Flags & SandboxFlags) => {
     const config = readConfig(flags);
     parseSandboxChoice(flags.sandbox ?? (process.env.OUTRIDER_SANDBOX || "auto"), "--sandbox");
+    readDockerSettings(flags, process.env);
     if (config.extraCa) trustCertificates(readExtraCertificates(config.extraCa));
     if (resolveLogFormat(config.logFormat) === "human") print("Starting Outrider…");
     const starting = startServer(config);
