@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { dirname } from "node:path";
 import { Readable } from "node:stream";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { parseExceptions } from "../../src/egress/exceptions.ts";
 import { removeFolder } from "../../src/remove-folder.ts";
 import { openDockerProvider } from "../../src/sandboxes/docker/docker-provider.ts";
@@ -55,7 +55,9 @@ describe.skipIf(!canRunEngines)("an engine whose disk is full", () => {
     expect([exitCode, stderr]).toEqual([1, expect.stringContaining("No space left on device")]);
   }
 
-  const freeSpace = () => run(hog, "rm big");
+  const freeSpace = () => run(hog, "rm -f big");
+  // A test that fails must not leave a full disk to the next one.
+  afterEach(freeSpace);
 
   test("fails commands that write, and they work again when there is space", async () => {
     await fillDisk();

@@ -119,5 +119,5 @@ export async function leftoversOf(host: string, worker: string): Promise<string[
     ...containers.map(({ Names }) => `container ${Names[0]}`),
     ...(Volumes ?? []).map(({ Name }) => `volume ${Name}`),
     ...images.map(({ Id }) => `image ${Id}`),
-  ];
+  ].sort();
 }
