@@ -399,7 +399,9 @@ describe("a failed start", () => {
       [[], { DATABASE_URL: `postgres://u:${marker}@127.0.0.1:1/x` }, /ECONNREFUSED 127\.0\.0\.1:1/],
     ];
     const outcomes = await Promise.all(
-      cases.map(([flags, environment]) => outrider(["serve", "--data-dir", dataDir, ...flags], environment)),
+      cases.map(([flags, environment]) =>
+        outrider(["serve", "--data-dir", dataDir, ...flags], { OUTRIDER_PORT: "0", ...environment }),
+      ),
     );
     for (const [index, { code, stdout, stderr }] of outcomes.entries()) {
       expect([code, stdout]).toEqual([1, ""]);

@@ -58,14 +58,15 @@ function defineTests(getFixture: () => Fixture): void {
       if (!image) throw new Error("The place has no image.");
       const command = "id -u; touch mine; stat -c %U:%G mine; echo > /etc/theirs";
       const own = await open({ image: { ...image, user: "worker" } });
-      const attempts = [run(own, command), run(await open(), `cd /tmp; ${command}`, { user: "worker" })];
+      const other = await open();
+      const attempts = [() => run(own, command), () => run(other, `cd /tmp; ${command}`, { user: "worker" })];
       for (const attempt of attempts) {
         if (system.hasOtherUsers)
-          expect(await attempt).toMatchObject({
+          expect(await attempt()).toMatchObject({
             ...{ stdout: "1234\nworker:worker\n", stderr: expect.stringContaining("Permission denied") },
           });
         else
-          await expect(attempt).rejects.toThrow(
+          await expect(attempt()).rejects.toThrow(
             /^This worker has only one user id, so commands cannot run as "worker": set `user` to root/,
           );
       }
