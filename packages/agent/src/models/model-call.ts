@@ -19,6 +19,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type CallResult, inModelSpan } from "@outrider/telemetry/gen-ai";
 import type { LanguageModelUsage } from "ai";
 import { Failure } from "../failure.ts";
+import { LinkedSignal } from "../linked-signal.ts";
 import { IdleTimer } from "./idle-timer.ts";
 import { classifyError, MalformedResponseError, type ProviderError } from "./provider-errors.ts";
 import { type ModelRequest, type ModelResponse, ResponseReader } from "./response-reader.ts";
@@ -102,15 +103,17 @@ interface AttemptResult {
 }
 
 async function attemptCall(call: ModelCall, { firstMs, idleMs }: RetryPolicy): Promise<AttemptResult> {
-  const timeout = new AbortController();
-  const signal = AbortSignal.any([call.signal, timeout.signal]);
+  using attempt = new LinkedSignal(call.signal);
+  const { signal } = attempt;
+  let idleError: MalformedResponseError | undefined;
   const delta = (text: string) => {
     if (!signal.aborted) call.delta(text);
   };
   const reader = new ResponseReader({ ...call, signal, delta });
-  const timer = new IdleTimer((ms) =>
-    timeout.abort(new MalformedResponseError(`no data received for ${ms / 1000} s`)),
-  );
+  const timer = new IdleTimer((ms) => {
+    idleError = new MalformedResponseError(`no data received for ${ms / 1000} s`);
+    attempt.abort(idleError);
+  });
   timer.start(firstMs);
   try {
     const aborted = rejectOnAbort(signal);
@@ -123,12 +126,12 @@ async function attemptCall(call: ModelCall, { firstMs, idleMs }: RetryPolicy): P
     });
     return { result: await Promise.race([response, aborted]), usage: reader.usage };
   } catch (error) {
-    const cause = reader.error ?? (timeout.signal.aborted ? timeout.signal.reason : error);
+    const cause = reader.error ?? idleError ?? error;
     return { result: classifyError(cause, call.model.modelId), usage: reader.knownUsage };
   } finally {
     timer.stop();
     // Closes the connection if the provider is still sending.
-    timeout.abort(attemptIsOver);
+    attempt.abort(attemptIsOver);
   }
 }
 

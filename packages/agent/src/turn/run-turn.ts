@@ -1,5 +1,6 @@
 import type { TurnOutcome } from "@outrider/contract/worker";
 import { Failure, failedOutcome } from "../failure.ts";
+import { LinkedSignal } from "../linked-signal.ts";
 import { Turn } from "./turn.ts";
 import type { TurnContext } from "./turn-context.ts";
 
@@ -23,23 +24,17 @@ export async function untilStopped(
   signal: AbortSignal,
   work: (halt: AbortSignal, onLeaseLost: (error: unknown) => void) => Promise<TurnOutcome>,
 ): Promise<TurnEnd> {
-  const leaseLost = new AbortController();
-  const halt = AbortSignal.any([signal, leaseLost.signal]);
+  using stop = new LinkedSignal(signal);
+  const halt = stop.signal;
   const stopped = Promise.withResolvers<TurnEnd>();
-  const stop = () => stopped.resolve({ type: "stopped", reason: halt.reason });
-  if (halt.aborted) stop();
-  else halt.addEventListener("abort", stop, { once: true });
-  const start = async () => work(halt, (error) => leaseLost.abort(error));
+  const onStop = () => stopped.resolve({ type: "stopped", reason: halt.reason });
+  if (halt.aborted) onStop();
+  else halt.addEventListener("abort", onStop, { once: true });
+  const start = async () => work(halt, (error) => stop.abort(error));
   const ended = start().catch((error: unknown): TurnEnd => {
     if (halt.aborted) return { type: "stopped", reason: halt.reason };
     if (error instanceof Failure) return failedOutcome(error);
     throw error;
   });
-  try {
-    return await Promise.race([stopped.promise, ended]);
-  } finally {
-    // A dependent signal with a listener lives as long as its sources. One of them lives as long as the worker, so the
-    // listener would keep this turn in memory.
-    halt.removeEventListener("abort", stop);
-  }
+  return await Promise.race([stopped.promise, ended]);
 }

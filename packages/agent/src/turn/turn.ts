@@ -38,6 +38,7 @@ import { estimateTokens, estimateToolTokens } from "../conversation/tokens.ts";
 import type { AgentEvent, LogEvent } from "../event.ts";
 import { Failure, failedOutcome } from "../failure.ts";
 import { familyOf } from "../instructions/family.ts";
+import { LinkedSignal } from "../linked-signal.ts";
 import { callModel, type ModelResponse, type Retry, type ToolCall } from "../models/model-call.ts";
 import { replayKey } from "../models/replay.ts";
 import { createStructuredAnswer, FINISH, type StructuredAnswer } from "../tools/finish.ts";
@@ -123,9 +124,10 @@ export class Turn {
       const { max_cost_usd } = this.#context.limits;
       if (isBudgetSpent(max_cost_usd, this.#turnUsage())) return limitOutcome("budget_exceeded");
       const limit = await this.#checkLimits();
-      const interrupt = limit
-        ? neverAborted
-        : AbortSignal.any([this.#context.interrupt(), this.#context.timeIsUp]);
+      using interruption = limit
+        ? undefined
+        : new LinkedSignal(this.#context.interrupt(), this.#context.timeIsUp);
+      const interrupt = interruption?.signal ?? neverAborted;
       if (this.#window.needsCompaction) {
         await this.#compact(interrupt, limit);
         continue;
@@ -252,13 +254,14 @@ export class Turn {
   }
 
   async #summarize(transcript: string, interrupt: AbortSignal): Promise<Summary> {
+    using stop = new LinkedSignal(this.#halt, interrupt);
     const result = await callModel({
       model: this.#context.model,
       instructions: compactionPrompt,
       messages: [{ role: "user", content: transcript }],
       tools: [],
       mayCallTools: false,
-      signal: AbortSignal.any([this.#halt, interrupt]),
+      signal: stop.signal,
       delta: () => {},
       onRetry: (retry) => this.#recordRetry(retry),
     });
@@ -303,14 +306,14 @@ export class Turn {
       streamed += text;
       context.delta(text);
     };
-    const signal = AbortSignal.any([this.#halt, interrupt]);
+    using stop = new LinkedSignal(this.#halt, interrupt);
     // `finish` may still be called at a limit.
     const mayCallTools = !limit || structuredAnswer !== undefined;
     const onRetry = (retry: Retry) => {
       streamed = "";
       return this.#recordRetry(retry);
     };
-    const request = { model, instructions, messages, tools, mayCallTools, signal, delta };
+    const request = { model, instructions, messages, tools, mayCallTools, signal: stop.signal, delta };
     const result = await callModel({ ...request, onRetry });
     this.#halt.throwIfAborted();
     switch (result.type) {

@@ -24,6 +24,7 @@
  */
 import type { AgentEvent } from "@outrider/agent/event";
 import { Failure } from "@outrider/agent/failure";
+import { LinkedSignal } from "@outrider/agent/linked-signal";
 import type { TurnEnd } from "@outrider/agent/turn/run-turn";
 import type { LoggedEvent, NewEvent } from "@outrider/contract/event";
 import type {
@@ -242,6 +243,7 @@ export class Execution {
     const wrapUpIsOver = this.#abortAfter(timeout_ms + WRAP_UP_MS);
     for (;;) {
       const input = { history, limits: assignment.limits, usage: reporter.usage };
+      using stop = new LinkedSignal(lease.signal, drain, wrapUpIsOver);
       const outcome = await this.#inTurnSpan((observe) =>
         harness.turn(input, {
           workspace: this.#workspace,
@@ -263,7 +265,7 @@ export class Execution {
           interrupt: () => this.#interrupts.signal,
           timeIsUp,
           budget: this.#budget,
-          signal: AbortSignal.any([lease.signal, drain, wrapUpIsOver]),
+          signal: stop.signal,
         }),
       );
       if (outcome.type === "failed" && outcome.error_code.startsWith("model_")) errorCounts.add("model");
