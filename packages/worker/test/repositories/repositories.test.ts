@@ -248,6 +248,9 @@ describe("a mirror", () => {
     const commit = origin.push("main", { big: randomBytes(100_000).toString("hex") });
     const workers = [repositories, open(), open()];
     const progress: string[] = [];
+    const waiting = "Waiting for another fetch of this repository.";
+    // On a busy machine, the fetch could otherwise end before another caller needs it.
+    server.sent = (bytes) => (bytes > 50_000 ? until(() => progress.includes(waiting)) : undefined);
     const all = await Promise.all(
       Array.from({ length: 9 }, (_, index) =>
         (workers[index % 3] as Repositories).resolve(
@@ -259,7 +262,7 @@ describe("a mirror", () => {
     expect(new Set(all.map((resolved) => resolved.commit))).toEqual(new Set([commit]));
     // Each caller lists the refs, which is a POST too. The one fetch lists them again.
     expect(posts()).toBe(9 + 2);
-    expect(progress).toContain("Waiting for another fetch of this repository.");
+    expect(progress).toContain(waiting);
     expect(progress.join("\n")).toMatch(/Receiving objects: +100%/);
   });
 
