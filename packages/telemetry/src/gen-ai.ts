@@ -29,6 +29,7 @@ export interface CallResult {
 
 /** The names of the conventions, by the beginning of ours. */
 const providerNames: [prefix: string, name: string][] = [
+  ["scripted", "outrider"],
   ["anthropic", "anthropic"],
   ["azure", "azure.ai.openai"],
   ["openai-compatible", "openai-compatible"],
@@ -39,6 +40,11 @@ const providerNames: [prefix: string, name: string][] = [
   ["google", "gcp.gemini"],
 ];
 
+/** Returns the name of the conventions for a provider. */
+export function providerName(provider: string): string {
+  return providerNames.find(([prefix]) => provider.startsWith(prefix))?.[1] ?? provider;
+}
+
 /** Calls `work` in the span of a model call. `resultOf` reads what is recorded from its result. */
 export function inModelSpan<T>(
   { provider, model }: CalledModel,
@@ -47,7 +53,7 @@ export function inModelSpan<T>(
 ): Promise<T> {
   const attributes = {
     "gen_ai.operation.name": "chat",
-    "gen_ai.provider.name": providerNames.find(([prefix]) => provider.startsWith(prefix))?.[1] ?? provider,
+    "gen_ai.provider.name": providerName(provider),
     "gen_ai.request.model": model,
   };
   return inSpan(`chat ${model}`, { kind: "client", attributes }, async (span) => {

@@ -85,6 +85,7 @@ test("a run is one trace, from the request to its model calls and commands", asy
   expect(byName("invoke_agent outrider")?.attributes).toMatchObject({
     "gen_ai.operation.name": "invoke_agent",
     "gen_ai.conversation.id": run,
+    "gen_ai.provider.name": "outrider",
   });
   expect(byName("chat scripted")).toMatchObject({
     kind: "client",

@@ -34,6 +34,7 @@ import type {
   TurnOutcome,
   WorkerInfo,
 } from "@outrider/contract/worker";
+import { providerName } from "@outrider/telemetry/gen-ai";
 import { annotate, failCurrent, inSpan } from "@outrider/telemetry/spans";
 import type { BuildContext } from "../builds/build.ts";
 import { addForgeCredentials } from "../builds/forge-credentials.ts";
@@ -295,6 +296,7 @@ export class Execution {
       "gen_ai.operation.name": "invoke_agent",
       "gen_ai.agent.name": name,
       "gen_ai.conversation.id": run_id,
+      "gen_ai.provider.name": providerName(model.provider),
       "gen_ai.request.model": model.model_id,
     };
     return inSpan(`invoke_agent ${name}`, { attributes }, async (span) => {
