@@ -218,6 +218,7 @@ test("a run is claimed although the server that is woken for it is gone, and tha
   const { claim } = unknown.wait(eu);
   const runId = await creating.create({ worker_selector: eu.labels });
   expect((await claim).executions).toMatchObject([{ run_id: runId }]);
+  await vi.waitUntil(() => wakes().length > 0, waitOptions);
   expect(wakes()).toEqual([gone.channel.serverId]);
 });
 
