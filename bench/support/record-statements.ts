@@ -11,6 +11,7 @@ import { openVault } from "../../packages/server/src/engine/auth/vault.ts";
 import { openBlobs } from "../../packages/server/src/engine/blobs.ts";
 import { openAdmission } from "../../packages/server/src/engine/dispatch/admission.ts";
 import { Claimer } from "../../packages/server/src/engine/dispatch/claimer.ts";
+import { DemandReader } from "../../packages/server/src/engine/dispatch/demand.ts";
 import { Heartbeats } from "../../packages/server/src/engine/dispatch/heartbeats.ts";
 import { SignalReader } from "../../packages/server/src/engine/dispatch/signals.ts";
 import { WaitingClaims } from "../../packages/server/src/engine/dispatch/waiting-claims.ts";
@@ -116,6 +117,7 @@ export async function recordRequests(
     wakeUps,
     workerAccess: new WorkerAccess(),
     heartbeats: new Heartbeats({ db, leaseMs: defaultRunPolicy.leaseMs }),
+    demand: new DemandReader(db),
     signalReader: new SignalReader({ db, pubsub }),
     vault,
     models,

@@ -15,6 +15,7 @@ import { storeOrigin } from "./engine/auth/sign-in-links.ts";
 import { openVault } from "./engine/auth/vault.ts";
 import { openAdmission } from "./engine/dispatch/admission.ts";
 import { Claimer } from "./engine/dispatch/claimer.ts";
+import { DemandReader } from "./engine/dispatch/demand.ts";
 import { Heartbeats } from "./engine/dispatch/heartbeats.ts";
 import { startReaper } from "./engine/dispatch/reaper.ts";
 import { SignalReader } from "./engine/dispatch/signals.ts";
@@ -264,6 +265,7 @@ export async function startServer(config: Config): Promise<Server> {
       wakeUps,
       workerAccess: new WorkerAccess(),
       heartbeats: new Heartbeats({ db, leaseMs: policy.leaseMs }),
+      demand: new DemandReader(db),
       signalReader,
       vault,
       models,

@@ -11,6 +11,7 @@ import type { Vault } from "../../engine/auth/vault.ts";
 import type { Blobs } from "../../engine/blobs.ts";
 import type { Admission } from "../../engine/dispatch/admission.ts";
 import type { Claimer } from "../../engine/dispatch/claimer.ts";
+import type { DemandReader } from "../../engine/dispatch/demand.ts";
 import type { Heartbeats } from "../../engine/dispatch/heartbeats.ts";
 import type { SignalReader } from "../../engine/dispatch/signals.ts";
 import type { WaitingClaims } from "../../engine/dispatch/waiting-claims.ts";
@@ -43,6 +44,7 @@ export interface Services {
   wakeUps: WakeUps;
   workerAccess: WorkerAccess;
   heartbeats: Heartbeats;
+  demand: DemandReader;
   signalReader: SignalReader;
   vault: Vault;
   models: LiveModels;
