@@ -21,6 +21,8 @@ const forAllWorkers = {
   "engine/dispatch/claimer.ts, looking for work": 800,
   "engine/dispatch/claimer.ts, recording workers": 4_000,
   "api/pipeline/auth.ts, recording keys": 10_000,
+  // One notification for all places of idle workers.
+  "engine/live/announcer.ts": 15_000,
 };
 
 /** The times for which requests are collected. */

@@ -11,9 +11,11 @@ import { openVault } from "../../packages/server/src/engine/auth/vault.ts";
 import { openBlobs } from "../../packages/server/src/engine/blobs.ts";
 import { openAdmission } from "../../packages/server/src/engine/dispatch/admission.ts";
 import { Claimer } from "../../packages/server/src/engine/dispatch/claimer.ts";
+import { DemandReader } from "../../packages/server/src/engine/dispatch/demand.ts";
 import { Heartbeats } from "../../packages/server/src/engine/dispatch/heartbeats.ts";
 import { SignalReader } from "../../packages/server/src/engine/dispatch/signals.ts";
 import { WaitingClaims } from "../../packages/server/src/engine/dispatch/waiting-claims.ts";
+import { WakeUps } from "../../packages/server/src/engine/dispatch/wake-ups.ts";
 import { WorkerAccess } from "../../packages/server/src/engine/dispatch/worker-access.ts";
 import { Forges } from "../../packages/server/src/engine/forges/forges.ts";
 import { openHarnesses } from "../../packages/server/src/engine/harnesses/harnesses.ts";
@@ -101,17 +103,21 @@ export async function recordRequests(
   });
   const networks = { checked: new OutboundNetwork(), unchecked: new OutboundNetwork() };
   const waitingClaims = new WaitingClaims();
+  const wakeUps = new WakeUps({ channel, pubsub });
+  stack.defer(() => wakeUps.close());
   const harnesses = openHarnesses({}, models);
   const claimer = new Claimer({
     ...{ db, claims: db, waitingClaims, vault, models, harnesses, policy: defaultRunPolicy, gitHost: "" },
-    ...{ pubsub, maintenance },
+    ...{ wakeUps, pubsub, maintenance },
   });
   const services: Services = {
     db,
     claimer,
     waitingClaims,
+    wakeUps,
     workerAccess: new WorkerAccess(),
     heartbeats: new Heartbeats({ db, leaseMs: defaultRunPolicy.leaseMs }),
+    demand: new DemandReader(db),
     signalReader: new SignalReader({ db, pubsub }),
     vault,
     models,

@@ -15,10 +15,12 @@ import { storeOrigin } from "./engine/auth/sign-in-links.ts";
 import { openVault } from "./engine/auth/vault.ts";
 import { openAdmission } from "./engine/dispatch/admission.ts";
 import { Claimer } from "./engine/dispatch/claimer.ts";
+import { DemandReader } from "./engine/dispatch/demand.ts";
 import { Heartbeats } from "./engine/dispatch/heartbeats.ts";
 import { startReaper } from "./engine/dispatch/reaper.ts";
 import { SignalReader } from "./engine/dispatch/signals.ts";
 import { WaitingClaims } from "./engine/dispatch/waiting-claims.ts";
+import { WakeUps } from "./engine/dispatch/wake-ups.ts";
 import { WorkerAccess } from "./engine/dispatch/worker-access.ts";
 import { Forges } from "./engine/forges/forges.ts";
 import { openHarnesses } from "./engine/harnesses/harnesses.ts";
@@ -167,6 +169,8 @@ export async function startServer(config: Config): Promise<Server> {
     stops.push(() => channel.close());
     const pubsub = openPubSub(channel);
     stops.push(async () => pubsub.close());
+    const wakeUps = new WakeUps({ channel, pubsub });
+    stops.push(async () => wakeUps.close());
     const deltas = openDeltas(channel, counters);
     stops.push(async () => deltas.close());
     const runWatcher = openRunWatcher({ db, pubsub, counters, log });
@@ -201,7 +205,7 @@ export async function startServer(config: Config): Promise<Server> {
     const rates = new Rates(db);
     stops.push(() => rates.close());
     const policy = { ...defaultRunPolicy, ...config.policy };
-    const reaper = startReaper(db, policy, { log, pubsub, counters });
+    const reaper = startReaper(db, policy, { log, pubsub, wakeUps, counters });
     stops.push(reaper.stop);
     const shellReaper = startShellReaper({ db, vault, pubsub, counters, log });
     stops.push(shellReaper.stop);
@@ -213,7 +217,17 @@ export async function startServer(config: Config): Promise<Server> {
     const httpServer = await openHttpServer({ config, isProxy: isWithin(config.trustProxy), log });
     stops.push(async () => httpServer.close());
     const pullRequestTasks = startPullRequestTasks({
-      ...{ db, forges, gitHost: config.gitHost, harnesses, quotas: config.quotas, pubsub, counters, log },
+      ...{
+        db,
+        forges,
+        gitHost: config.gitHost,
+        harnesses,
+        quotas: config.quotas,
+        pubsub,
+        wakeUps,
+        counters,
+        log,
+      },
       isAdmitted: admission.isOpen,
       isEnabled: maintenance.acceptsWrites,
       origin: httpServer.origin,
@@ -237,6 +251,7 @@ export async function startServer(config: Config): Promise<Server> {
         harnesses,
         policy,
         gitHost: config.gitHost,
+        wakeUps,
         pubsub,
         maintenance,
       },
@@ -247,8 +262,10 @@ export async function startServer(config: Config): Promise<Server> {
       db,
       claimer,
       waitingClaims,
+      wakeUps,
       workerAccess: new WorkerAccess(),
       heartbeats: new Heartbeats({ db, leaseMs: policy.leaseMs }),
+      demand: new DemandReader(db),
       signalReader,
       vault,
       models,

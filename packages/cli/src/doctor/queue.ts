@@ -1,5 +1,6 @@
 import { ALIVE_MS } from "@outrider/server/engine/runs/run-policy";
 import type { openDb } from "@outrider/server/store/connection/db";
+import { findDemand } from "@outrider/server/store/dispatch/demand";
 import { listWorkers } from "@outrider/server/store/dispatch/workers";
 import { findMaintenance } from "@outrider/server/store/maintenance";
 import { findStats } from "@outrider/server/store/stats";
@@ -9,13 +10,14 @@ const LONG_WAIT_SECONDS = 900;
 
 /** Checks the state of workers, the queue, leases and maintenance mode in the database. */
 export async function workFindings(db: ReturnType<typeof openDb>): Promise<Finding[]> {
-  const stats = await findStats(db, ALIVE_MS);
+  const { workers_alive, slots } = await findStats(db, ALIVE_MS);
+  const openRuns = await findDemand(db, ALIVE_MS);
   const maintenance = await findMaintenance(db);
   const [last] = (await listWorkers(db, ALIVE_MS))
     .map(({ last_seen_at }) => last_seen_at)
     .sort()
     .reverse();
-  const { workers_alive, slots, leases_held, leases_overdue, oldest_queued_seconds: age } = stats;
+  const { leases_held, leases_overdue, oldest_queued_seconds: age } = openRuns;
   return [
     workers_alive > 0
       ? ok("workers", `${workers_alive} connected, ${leases_held} of ${slots} slots in use`)

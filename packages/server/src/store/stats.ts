@@ -1,13 +1,10 @@
 import type { Sql } from "./connection/db.ts";
 
-/** Installation-wide stats for metrics. Each is cheap to compute, from a small table or an index with few entries. */
+/**
+ * Installation-wide stats for metrics. Each is cheap to compute, from a small table or an index with few entries. The stats of open
+ * runs are not; see dispatch/demand.ts.
+ */
 export interface Stats {
-  oldest_queued_seconds: number;
-  leases_held: number;
-  /** Expired leases that the reaper has not revoked yet. */
-  leases_overdue: number;
-  /** Runs that are waiting for another worker because theirs was lost. */
-  recovering: number;
   followups_waiting: number;
   builds_queued: number;
   builds_building: number;
@@ -27,17 +24,11 @@ export async function findStats(sql: Sql, aliveMs: number): Promise<Stats> {
     sql`coalesce(extract(epoch from outrider_now() - (${oldest})), 0)::float8`;
   const [row] = await sql<Stats[]>`
     select
-      ${age(sql`select min(queued_at) from run_state where state = 'QUEUED'`)} as oldest_queued_seconds,
-      leases.*, builds.*, workers.*, connections.*,
+      builds.*, workers.*, connections.*,
       (select count(*)::int from followups where delivery = 'queued') as followups_waiting,
       current_setting('max_connections')::int as connections_max,
       extract(epoch from clock_timestamp())::float8 as clock_seconds
     from (
-      select count(execution_id)::int as leases_held,
-        count(*) filter (where execution_id is not null and lease_expires_at < outrider_now())::int as leases_overdue,
-        count(*) filter (where execution_id is null)::int as recovering
-      from run_state where state = 'INPROGRESS'
-    ) leases, (
       select count(*) filter (where state = 'QUEUED')::int as builds_queued,
         count(*) filter (where state = 'BUILDING')::int as builds_building,
         ${age(sql`select min(created_at) from builds where state in ('QUEUED', 'BUILDING')`)} as oldest_build_seconds

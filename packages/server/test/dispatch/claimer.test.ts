@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { Claimer } from "../../src/engine/dispatch/claimer.ts";
 import { WaitingClaims } from "../../src/engine/dispatch/waiting-claims.ts";
+import { WakeUps } from "../../src/engine/dispatch/wake-ups.ts";
 import { openPubSub, topics } from "../../src/engine/live/pubsub.ts";
 import { openServerChannel } from "../../src/engine/live/server-channel.ts";
 import { Counters } from "../../src/engine/operations/counters.ts";
@@ -39,8 +40,10 @@ beforeEach(async () => {
   const maintenance = await openMaintenance({ db, pubsub, counters, log });
   stack.defer(() => maintenance.stop());
   waitingClaims = new WaitingClaims();
+  const wakeUps = new WakeUps({ channel, pubsub });
+  stack.defer(() => wakeUps.close());
   claimer = new Claimer({
-    ...{ ...engine, claims, waitingClaims, gitHost: "", pubsub, maintenance },
+    ...{ ...engine, claims, waitingClaims, gitHost: "", wakeUps, pubsub, maintenance },
   });
   credentialId = (await engine.key({ name: "w", type: "worker" })).credentialId;
   notify = () => pubsub.publish(topics.queueOf("default"));

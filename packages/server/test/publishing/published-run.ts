@@ -56,7 +56,14 @@ export function publishing(engine: TestEngine, forge: MemoryForge): Publishing {
   const { db } = engine;
   const log = pino({ level: "silent" });
   const options = {
-    ...{ db, forges: forge.forges(), pubsub: noPubSub, log, gitHost: "https://git.test" },
+    ...{
+      db,
+      forges: forge.forges(),
+      pubsub: noPubSub,
+      wakeUps: { wake() {} },
+      log,
+      gitHost: "https://git.test",
+    },
     ...{ counters: new Counters(), harnesses: engine.harnesses, quotas: {}, isAdmitted: () => true },
     origin: () => "https://outrider.test",
   };

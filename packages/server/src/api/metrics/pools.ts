@@ -10,7 +10,7 @@ const help = {
 };
 
 /**
- * Registers the demand for workers by pool. The number of pools is limited (see `listDemand`), and pools without workers and
+ * Registers the demand for workers by pool. The number of pools is limited (see `DemandReader`), and pools without workers and
  * open runs disappear. Returns a function that updates the metrics.
  */
 export function registerPools(register: Registry): (pools: PoolDemand[]) => void {

@@ -2,7 +2,7 @@ import { RunState } from "@outrider/contract/run";
 import type { PoolDemand } from "@outrider/contract/worker-pool";
 import { Gauge, type Registry } from "prom-client";
 import { ALIVE_MS } from "../../engine/runs/run-policy.ts";
-import { listDemand } from "../../store/dispatch/demand.ts";
+import type { OpenRunStats } from "../../store/dispatch/demand.ts";
 import { type LiveWorker, listLiveWorkers } from "../../store/dispatch/workers.ts";
 import { countEndedRuns, countOpenRuns } from "../../store/runs/runs.ts";
 import { findSizes, findStats, type Sizes, type Stats } from "../../store/stats.ts";
@@ -10,7 +10,7 @@ import type { Services } from "../pipeline/call.ts";
 
 const COUNT_EVERY_MS = 60_000;
 
-type StatName = keyof Stats | keyof Sizes;
+type StatName = keyof Stats | keyof Sizes | keyof OpenRunStats;
 
 /** The metric name and help text for each value from the database. Every server exports the same values. */
 const definitions: Record<Exclude<StatName, "clock_seconds">, [name: string, help: string]> = {
@@ -42,7 +42,7 @@ const definitions: Record<Exclude<StatName, "clock_seconds">, [name: string, hel
  */
 export function registerStats(
   register: Registry,
-  { db, databaseHealth }: Services,
+  { db, databaseHealth, demand }: Services,
   {
     showWorkers,
     showPools,
@@ -84,7 +84,8 @@ export function registerStats(
       ...(await Promise.all([
         countOpenRuns(db),
         listLiveWorkers(db, ALIVE_MS),
-        listDemand(db, { aliveMs: ALIVE_MS }),
+        demand.read(),
+        demand.listPools(),
         findSlowStats(),
       ])),
     ] as const;
@@ -92,12 +93,13 @@ export function registerStats(
 
   return async () => {
     try {
-      const [stats, open, workers, pools, { ended, sizes }] = await databaseHealth.failFast(readStats);
+      const [stats, open, workers, { pools: _, ...openRuns }, pools, { ended, sizes }] =
+        await databaseHealth.failFast(readStats);
       showWorkers(workers);
       showPools(pools);
       for (const state of ["QUEUED", "INPROGRESS", "BLOCKED"]) runs.set({ state }, 0);
       for (const { state, count } of [...open, ...ended]) runs.set({ state }, count);
-      const all = { ...stats, ...sizes };
+      const all = { ...stats, ...openRuns, ...sizes };
       for (const [stat, gauge] of gauges) gauge.set(all[stat]);
       up.set(1);
     } catch {

@@ -11,9 +11,11 @@ import type { Vault } from "../../engine/auth/vault.ts";
 import type { Blobs } from "../../engine/blobs.ts";
 import type { Admission } from "../../engine/dispatch/admission.ts";
 import type { Claimer } from "../../engine/dispatch/claimer.ts";
+import type { DemandReader } from "../../engine/dispatch/demand.ts";
 import type { Heartbeats } from "../../engine/dispatch/heartbeats.ts";
 import type { SignalReader } from "../../engine/dispatch/signals.ts";
 import type { WaitingClaims } from "../../engine/dispatch/waiting-claims.ts";
+import type { WakeUps } from "../../engine/dispatch/wake-ups.ts";
 import type { WorkerAccess } from "../../engine/dispatch/worker-access.ts";
 import type { Forges } from "../../engine/forges/forges.ts";
 import type { Harnesses } from "../../engine/harnesses/harnesses.ts";
@@ -30,6 +32,7 @@ import type { DatabaseHealth } from "../../engine/operations/database-health.ts"
 import type { MaintenanceView } from "../../engine/operations/maintenance.ts";
 import type { RunPolicy } from "../../engine/runs/run-policy.ts";
 import type { Db, Sql, Tx } from "../../store/connection/db.ts";
+import type { WaitingRun } from "../../store/dispatch/requirements.ts";
 import type { Streams } from "../streams/streams.ts";
 import type { RateLimits } from "./rate-limits.ts";
 
@@ -38,8 +41,10 @@ export interface Services {
   db: Db;
   claimer: Claimer;
   waitingClaims: WaitingClaims;
+  wakeUps: WakeUps;
   workerAccess: WorkerAccess;
   heartbeats: Heartbeats;
+  demand: DemandReader;
   signalReader: SignalReader;
   vault: Vault;
   models: LiveModels;
@@ -95,6 +100,8 @@ export interface Call<R> {
   rateLimits: RateLimits;
   /** Publishes a notification for the topic once the transaction has committed. */
   publish(topic: string): void;
+  /** Wakes a worker for the run once the transaction has committed. */
+  wake(run: WaitingRun | undefined): void;
   /** Registers a callback that runs after the commit or rollback, before notifications are published. */
   onSettled(callback: (isCommitted: boolean) => void): void;
 }

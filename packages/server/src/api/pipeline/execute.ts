@@ -2,6 +2,7 @@ import { captureScope } from "@outrider/telemetry/spans";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Principal } from "../../engine/auth/principal.ts";
 import type { Tx } from "../../store/connection/db.ts";
+import type { WaitingRun } from "../../store/dispatch/requirements.ts";
 import { readJson } from "../http/json-body.ts";
 import { callerLimits, workerLimits } from "../http/json-checks.ts";
 import { parseBody, parseParams, parseQuery, pathOf, readBody } from "../http/request.ts";
@@ -52,6 +53,7 @@ export async function execute(
   const jsonLimits = route.scope === "worker" ? workerLimits : callerLimits;
   const json = rawBody.length > 0 ? readJson(rawBody, jsonLimits) : undefined;
   const topics = new Set<string>();
+  const waitingRuns: WaitingRun[] = [];
   const settledCallbacks: ((isCommitted: boolean) => void)[] = [];
   // The callback of a transaction may run in the scope of another request.
   const inScope = captureScope();
@@ -69,6 +71,7 @@ export async function execute(
       reply,
       rateLimits,
       publish: (topic) => topics.add(topic),
+      wake: (run) => void (run && waitingRuns.push(run)),
       onSettled: (callback) => settledCallbacks.push(callback),
     };
     return inScope(() => handler(call));
@@ -102,5 +105,6 @@ export async function execute(
   });
   for (const callback of settledCallbacks) callback(true);
   for (const topic of topics) services.pubsub.publish(topic);
+  for (const run of waitingRuns) services.wakeUps.wake(run);
   return response;
 }

@@ -9,6 +9,7 @@ import {
 } from "../../engine/publishing/publications.ts";
 import { requireUsableHarness } from "../../engine/runs/followups.ts";
 import { requireRun } from "../../engine/runs/runs.ts";
+import { findWaitingRun } from "../../store/dispatch/requirements.ts";
 import { listStagedCommits } from "../../store/staged-commits.ts";
 import { created, type Handlers, ok, STREAMED } from "../pipeline/call.ts";
 import { redirectDownload } from "./redirect-download.ts";
@@ -44,7 +45,7 @@ export const publicationHandlers: Pick<Handlers, Operation> = {
     return ok(publication);
   },
 
-  async rejectPublication({ sql, services, principal, params, body, publish }) {
+  async rejectPublication({ sql, services, principal, params, body, publish, wake }) {
     const { publication, followup } = await rejectPublication(sql, {
       principal,
       ...params,
@@ -53,7 +54,7 @@ export const publicationHandlers: Pick<Handlers, Operation> = {
     if (followup?.sent.outcome === "new_turn") {
       services.admission.requireOpen();
       await requireUsableHarness(sql, services.harnesses, params.runId);
-      publish(topics.queue);
+      wake(await findWaitingRun(sql, params.runId));
     }
     if (followup) services.counters.add("followups_sent");
     publish(topics.run(params.runId));

@@ -2,7 +2,6 @@ import { limits } from "@outrider/contract/limits";
 import type { ListRunsQuery } from "@outrider/contract/query";
 import type { Routes } from "@outrider/contract/routes";
 import type { ListRunsResponse, RunSourceType } from "@outrider/contract/run";
-import { DEFAULT_POOL } from "@outrider/contract/worker-pool";
 import { invalidField } from "../../engine/api-error.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
 import { visibleRuns } from "../../engine/auth/run-access.ts";
@@ -14,6 +13,7 @@ import { cancelRun, createRun, getRun, removeRun, withLink } from "../../engine/
 import { listUidsByEmail } from "../../store/auth/users.ts";
 import type { Sql } from "../../store/connection/db.ts";
 import type { Work } from "../../store/dispatch/claims.ts";
+import type { Requirement } from "../../store/dispatch/requirements.ts";
 import { environmentsWithRepository } from "../../store/environments.ts";
 import {
   countRunsUpTo,
@@ -44,14 +44,15 @@ const create: Handler<Pick<Routes["createRun"], "method" | "body">> = async ({
   traceId,
   request,
   publish,
+  wake,
   onSettled,
 }) => {
   services.admission.requireOpen();
   const source = principal.session ? "WEB_APP" : sourceOf(request.headers["x-outrider-client"]);
   let work: Work[] = [];
-  let pool = DEFAULT_POOL;
+  let waiting: Requirement | undefined;
   const run = await createRun(sql, services, { principal, source, traceId }, body, (requirement) => {
-    pool = requirement.pool;
+    waiting = requirement;
     const waitingClaim = services.maintenance.dispatchEnabled()
       ? services.waitingClaims.take(requirement)
       : undefined;
@@ -63,7 +64,7 @@ const create: Handler<Pick<Routes["createRun"], "method" | "body">> = async ({
     };
   });
   services.counters.add("runs_created");
-  if (work.length === 0) publish(topics.queueOf(pool));
+  if (work.length === 0) wake(waiting && { ...waiting, workerId: null });
   publish(topics.run(run.run_id));
   return { status: 200, body: run, headers: { location: `/api/v1/agent/runs/${run.run_id}` } };
 };

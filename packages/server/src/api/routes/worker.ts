@@ -9,6 +9,7 @@ import { topics } from "../../engine/live/pubsub.ts";
 import { close, finish, release, report, requireExecution } from "../../engine/runs/executions.ts";
 import { interrupt } from "../../engine/runs/interruptions.ts";
 import { finishShell, reportShell, waitForInput } from "../../engine/shells/shells.ts";
+import { findWaitingRun } from "../../store/dispatch/requirements.ts";
 import { findArtifact } from "../../store/runs/artifacts.ts";
 import { findAttachment } from "../../store/runs/attachments.ts";
 import { listEventsForWorker, omitNullPrivate } from "../../store/runs/events.ts";
@@ -216,24 +217,24 @@ export const workerHandlers: WorkerHandlers = {
     return ok({ finished: (await Promise.all(finished)).flat() });
   },
 
-  async close({ sql, params, body, publish }) {
+  async close({ sql, params, body, publish, wake }) {
     await close(sql, params.executionId, body);
     publish(topics.run(body.run_id));
-    publish(topics.queue);
+    wake(await findWaitingRun(sql, body.run_id));
     return noContent;
   },
 
-  async release({ sql, params, body, publish }) {
+  async release({ sql, params, body, publish, wake }) {
     await release(sql, params.executionId, body);
     publish(topics.run(body.run_id));
-    publish(topics.queue);
+    wake(await findWaitingRun(sql, body.run_id));
     return noContent;
   },
 
-  async interrupt({ sql, params, body, publish }) {
+  async interrupt({ sql, params, body, publish, wake }) {
     await interrupt(sql, params.executionId, body);
     publish(topics.run(body.run_id));
-    publish(topics.queue);
+    wake(await findWaitingRun(sql, body.run_id));
     return noContent;
   },
 };

@@ -2,7 +2,6 @@ import { notFound } from "../../engine/api-error.ts";
 import { usableEnvironments } from "../../engine/auth/environment-access.ts";
 import { topics } from "../../engine/live/pubsub.ts";
 import { ALIVE_MS } from "../../engine/runs/run-policy.ts";
-import { listDemand } from "../../store/dispatch/demand.ts";
 import { drainWorker, listWorkers } from "../../store/dispatch/workers.ts";
 import { type Handlers, ok } from "../pipeline/call.ts";
 
@@ -11,8 +10,8 @@ export const workersHandlers: Pick<Handlers, "listWorkers" | "getWorkerDemand" |
     return ok({ workers: await listWorkers(sql, ALIVE_MS, usableEnvironments(principal)) });
   },
 
-  async getWorkerDemand({ sql, query }) {
-    return ok({ pools: await listDemand(sql, { aliveMs: ALIVE_MS, pool: query.pool }) });
+  async getWorkerDemand({ services: { demand }, query: { pool } }) {
+    return ok({ pools: pool === undefined ? await demand.listPools() : [await demand.findPool(pool)] });
   },
 
   async drainWorker({ sql, principal, params, publish }) {

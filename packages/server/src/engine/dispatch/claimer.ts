@@ -2,6 +2,7 @@ import type { ClaimRequest, ClaimResponse } from "@outrider/contract/worker";
 import { DEFAULT_POOL } from "@outrider/contract/worker-pool";
 import type { Db } from "../../store/connection/db.ts";
 import type { Work } from "../../store/dispatch/claims.ts";
+import type { WaitingRun } from "../../store/dispatch/requirements.ts";
 import { findWaitingWork, type WaitingWork } from "../../store/dispatch/waiting-work.ts";
 import { recordSeen } from "../../store/dispatch/workers.ts";
 import { ApiError } from "../api-error.ts";
@@ -10,8 +11,9 @@ import { type PubSub, topics } from "../live/pubsub.ts";
 import type { MaintenanceView } from "../operations/maintenance.ts";
 import { takeQueuedShell } from "../shells/shells.ts";
 import { assignAll, type ClaimServices, claimForAll } from "./claims.ts";
-import { placeKey, placeOf } from "./pools.ts";
+import { canTake, type Offering, offeringOf, placeKey } from "./pools.ts";
 import type { Offer, WaitingClaims } from "./waiting-claims.ts";
+import type { WakeUps } from "./wake-ups.ts";
 
 /*
  * Finds work for all workers whose claims wait at this server. A claim waits here until there is work, its wait time ends or
@@ -20,7 +22,8 @@ import type { Offer, WaitingClaims } from "./waiting-claims.ts";
  * The claimer works in rounds, one at a time, so that a server never has more than one claim in progress. Whatever happens
  * during a round is part of the next one. A round
  * 1. asks which kinds of work are waiting and which keys have been revoked, in one query for all workers. It does so after a
- *    notification, and every POLL_MS because notifications can be lost. A server without waiting workers asks nothing;
+ *    notification, and every POLL_MS because notifications can be lost. A server without waiting workers asks nothing, and a
+ *    notification about a run counts only if a worker that can take it is idle here (wake-ups.ts);
  * 2. ends the claims whose key has been revoked, because assignments contain secrets;
  * 3. takes shells, because users are waiting for them;
  * 4. claims runs in one statement for all workers of a pool that may get one: all after a notification, and otherwise only
@@ -64,6 +67,7 @@ export interface ClaimerServices extends ClaimServices {
   /** A dedicated connection for claims: they are serialized, so waiting claims could otherwise exhaust the pool. */
   claims: Db;
   waitingClaims: WaitingClaims;
+  wakeUps: WakeUps;
   pubsub: PubSub;
   maintenance: MaintenanceView;
 }
@@ -88,7 +92,7 @@ const nothing: Outcome = { work: [], draining: false, builds: [], shells: [] };
 class Waiter {
   readonly request: ClaimRequest;
   readonly credentialId: string;
-  readonly pool: string;
+  readonly offering: Offering;
   /** The same for all claims that can take the same runs. */
   readonly place: string;
   readonly deadline: number;
@@ -99,14 +103,31 @@ class Waiter {
   /** True while a round looks for work for this claim, or a transaction that creates a run has taken it. */
   isTaken = false;
   offer: Offer | undefined;
+  /** Ends the announcement that the worker is idle. */
+  endAnnouncement: (() => void) | undefined;
   readonly #outcome = Promise.withResolvers<Outcome>();
 
   constructor(request: ClaimRequest, credentialId: string, deadline: number) {
     this.request = request;
     this.credentialId = credentialId;
     this.deadline = deadline;
-    this.pool = placeOf(request.worker).pool;
+    this.offering = offeringOf(request);
     this.place = `${placeKey(request.worker)} ${request.takes_harnesses ?? false}`;
+  }
+
+  get pool(): string {
+    return this.offering.pool;
+  }
+
+  /** True if a round or a transaction that creates a run can take the claim now. */
+  get isIdle(): boolean {
+    return !this.isTaken && (this.offer?.isOpen() ?? true);
+  }
+
+  /** Whether the worker may take a run, if the claim has a free slot. */
+  canTake(run: WaitingRun): boolean {
+    const isWorker = run.workerId === null || run.workerId === this.request.worker.worker_id;
+    return !this.isAborted && isWorker && canTake(this.offering, run);
   }
 
   get outcome(): Promise<Outcome> {
@@ -130,6 +151,8 @@ export class Claimer {
   readonly #services: ClaimerServices;
   readonly #waiters = new Set<Waiter>();
   readonly #pools = new Set<string>();
+  /** What to do about runs that wait and that only claims which are taken could get, by requirements. */
+  readonly #undecided = new Map<string, () => void>();
   #isRunning = false;
   #mustLook = false;
   #waiting: WaitingWork = { has_runs: false, has_builds: false, shell_claims: [], draining: [], revoked: [] };
@@ -146,6 +169,7 @@ export class Claimer {
     this.#services = services;
     this.#subscribe(DEFAULT_POOL);
     services.pubsub.on(topics.keys, () => this.#look());
+    services.wakeUps.onWake((run, pass) => this.#wake(run, pass));
   }
 
   /** The subscription lasts as long as the server, so that a worker's next claim need not look for work again. */
@@ -195,6 +219,7 @@ export class Claimer {
 
   #remove(waiter: Waiter) {
     this.#waiters.delete(waiter);
+    waiter.endAnnouncement?.();
     if (this.#waiters.size === 0) this.#clearTimer();
   }
 
@@ -225,6 +250,26 @@ export class Claimer {
   #look() {
     this.#mustLook = true;
     this.#schedule();
+  }
+
+  /** Looks for work if a worker that can take the run is idle. While all such claims are taken, this is decided later. */
+  #wake(run: WaitingRun, pass?: () => void) {
+    let isTaken = false;
+    for (const waiter of this.#waiters) {
+      if (!waiter.canTake(run) || this.#freeOf(waiter) === 0) continue;
+      if (waiter.isIdle) return this.#look();
+      isTaken = true;
+    }
+    const key = JSON.stringify(run);
+    if (!isTaken) pass?.();
+    else if (pass || !this.#undecided.has(key)) this.#undecided.set(key, () => this.#wake(run, pass));
+  }
+
+  /** Decides about runs that have waited for claims which were taken. */
+  #decide() {
+    const undecided = [...this.#undecided.values()];
+    this.#undecided.clear();
+    for (const decide of undecided) decide();
   }
 
   /** Starts a round when one is due. */
@@ -275,6 +320,7 @@ export class Claimer {
         for (const waiter of waiters) if (this.#waiters.has(waiter)) this.#fail(waiter, error);
       }
       for (const waiter of waiters) this.#return(waiter);
+      this.#decide();
     }
     this.#isRunning = false;
     this.#schedule();
@@ -298,12 +344,16 @@ export class Claimer {
     waiter.isNew = false;
     if (waiter.isOver()) return this.#finish(waiter, nothing);
     if (this.#freeOf(waiter) === 0) return;
+    waiter.endAnnouncement ??= this.#services.wakeUps.announce(waiter.request);
     waiter.offer = this.#services.waitingClaims.offer(waiter.request, (work) => {
       waiter.offer = undefined;
-      if (work.length > 0) return this.#finish(waiter, { ...nothing, work });
-      waiter.needsClaim = true;
-      this.#return(waiter);
-      this.#schedule();
+      if (work.length > 0) this.#finish(waiter, { ...nothing, work });
+      else {
+        waiter.needsClaim = true;
+        this.#return(waiter);
+        this.#schedule();
+      }
+      this.#decide();
     });
   }
 

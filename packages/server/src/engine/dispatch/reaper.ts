@@ -1,12 +1,14 @@
 import type { Logger } from "pino";
 import type { Db } from "../../store/connection/db.ts";
 import { abandonLease, listOverdue, type Overdue } from "../../store/dispatch/leases.ts";
+import { findWaitingRun, type WaitingRun } from "../../store/dispatch/requirements.ts";
 import { lockRunState } from "../../store/runs/run-state.ts";
 import { startTicker, type Ticker } from "../../ticker.ts";
 import { type PubSub, topics } from "../live/pubsub.ts";
 import type { Counters } from "../operations/counters.ts";
 import type { RunPolicy } from "../runs/run-policy.ts";
 import { failRun } from "../runs/runs.ts";
+import type { WakeUps } from "./wake-ups.ts";
 
 /*
  * The reaper enforces all time limits in the run policy. Each server runs it about once a second.
@@ -24,7 +26,7 @@ import { failRun } from "../runs/runs.ts";
  * stopped before another worker starts, and two workers never execute the same run at the same time.
  *
  * Any number of servers can run the reaper concurrently. They take turns in looking for candidates, because that reads all
- * active runs. It lists candidates without locks, then checks each one again while holding the run's lock and skips it if it is
+ * active runs. With many active runs, lost leases and exceeded turns are looked for less often: with 160,000, every 10 s. It lists candidates without locks, then checks each one again while holding the run's lock and skips it if it is
  * no longer overdue.
  */
 
@@ -34,6 +36,8 @@ interface ReapOptions {
   counters?: Counters;
   /** Does nothing if a server has looked for overdue runs within so many milliseconds. */
   turnMs?: number;
+  /** Is called with runs that were recovered. */
+  wake?: (run: WaitingRun) => void;
 }
 
 /** Fails or recovers all runs that exceed a time limit. */
@@ -41,22 +45,30 @@ export async function reap(
   db: Db,
   policy: RunPolicy,
   pubsub: PubSub,
-  { counters, turnMs }: ReapOptions = {},
+  { counters, turnMs, wake }: ReapOptions = {},
 ): Promise<void> {
   for (const overdue of await listOverdue(db, policy, { turnMs })) {
-    if (!(await reapRun(db, policy, overdue))) continue;
+    const reaped = await reapRun(db, policy, overdue);
+    if (!reaped) continue;
     if (counters) counters.reaped[overdue.reason]++;
     pubsub.publish(topics.run(overdue.run_id));
-    pubsub.publish(topics.queue);
+    if (reaped.recovered) wake?.(reaped.recovered);
+    // The end of an active run may make room for another one under a concurrency limit.
+    else if (overdue.state === "INPROGRESS") pubsub.publish(topics.queue);
   }
   counters?.succeeded("reaper");
 }
 
-async function reapRun(db: Db, policy: RunPolicy, { run_id }: Overdue): Promise<boolean> {
+/** Returns undefined if the run is not overdue any longer. */
+async function reapRun(
+  db: Db,
+  policy: RunPolicy,
+  { run_id }: Overdue,
+): Promise<{ recovered?: WaitingRun | undefined } | undefined> {
   return db.begin(async (tx) => {
     const runState = await lockRunState(tx, run_id);
     const [overdue] = await listOverdue(tx, policy, { runId: run_id });
-    if (!runState || !overdue) return false;
+    if (!runState || !overdue) return undefined;
     if (overdue.reason === "queue") {
       const message = `No worker claimed the run within ${formatDuration(policy.queueMs)}.`;
       await failRun(tx, runState, { error_code: "resource_unavailable", message });
@@ -72,8 +84,9 @@ async function reapRun(db: Db, policy: RunPolicy, { run_id }: Overdue): Promise<
       const executionId = runState.execution_id as string;
       const reason = "The worker was lost.";
       await abandonLease(tx, { runId: run_id, executionId, reason, outcome: "LOST", refund: false });
+      return { recovered: await findWaitingRun(tx, run_id) };
     }
-    return true;
+    return {};
   });
 }
 
@@ -84,15 +97,20 @@ function formatDuration(ms: number): string {
 interface ReaperOptions {
   log: Logger;
   pubsub: PubSub;
+  wakeUps: WakeUps;
   counters: Counters;
 }
 
-export function startReaper(db: Db, policy: RunPolicy, { log, pubsub, counters }: ReaperOptions): Ticker {
+export function startReaper(
+  db: Db,
+  policy: RunPolicy,
+  { log, pubsub, wakeUps, counters }: ReaperOptions,
+): Ticker {
   const everyMs = Math.min(EVERY_MS, policy.leaseMs / 4);
   return startTicker({
     everyMs,
     // Less than the interval, so that a server that is alone has a turn every time.
-    task: () => reap(db, policy, pubsub, { counters, turnMs: everyMs / 2 }),
+    task: () => reap(db, policy, pubsub, { counters, turnMs: everyMs / 2, wake: (run) => wakeUps.wake(run) }),
     onError(error) {
       counters.failed("reaper");
       log.warn({ error }, "failed to reap overdue runs");

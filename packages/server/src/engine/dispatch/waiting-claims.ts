@@ -1,8 +1,7 @@
 import type { ClaimRequest } from "@outrider/contract/worker";
-import { DEFAULT_POOL } from "@outrider/contract/worker-pool";
 import type { Work } from "../../store/dispatch/claims.ts";
 import type { Requirement } from "../../store/dispatch/requirements.ts";
-import { placeOf } from "./pools.ts";
+import { canTake, offeringOf } from "./pools.ts";
 
 export interface WaitingClaim {
   request: ClaimRequest;
@@ -14,6 +13,8 @@ export interface WaitingClaim {
 export interface Offer {
   /** Withdraws the offer. Returns false if a transaction has already taken the claim; it then settles the claim. */
   withdraw(): boolean;
+  /** False if a transaction has taken the claim. */
+  isOpen(): boolean;
 }
 
 /**
@@ -28,28 +29,19 @@ export class WaitingClaims {
   offer(request: ClaimRequest, onSettled: (work: Work[]) => void): Offer {
     const waitingClaim = { request, settle: onSettled };
     this.#waiting.add(waitingClaim);
-    return { withdraw: () => this.#waiting.delete(waitingClaim) };
+    return {
+      withdraw: () => this.#waiting.delete(waitingClaim),
+      isOpen: () => this.#waiting.has(waitingClaim),
+    };
   }
 
   /** Removes and returns the claim that has been waiting longest and can take the run. */
   take(requirement: Partial<Requirement> = {}): WaitingClaim | undefined {
     for (const waitingClaim of this.#waiting) {
-      if (!satisfies(waitingClaim.request, requirement)) continue;
+      if (!canTake(offeringOf(waitingClaim.request), requirement)) continue;
       this.#waiting.delete(waitingClaim);
       return waitingClaim;
     }
     return undefined;
   }
-}
-
-function satisfies(
-  { worker, takes_harnesses }: ClaimRequest,
-  { pool = DEFAULT_POOL, selector = {}, needsHarness = false }: Partial<Requirement>,
-): boolean {
-  const place = placeOf(worker);
-  return (
-    (!needsHarness || takes_harnesses === true) &&
-    place.pool === pool &&
-    Object.entries(selector).every(([name, value]) => place.labels[name] === value)
-  );
 }

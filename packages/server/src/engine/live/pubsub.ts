@@ -1,16 +1,16 @@
-import { MESSAGE_BYTES, type ServerChannel } from "./server-channel.ts";
+import { MESSAGE_BYTES, type OnMessage, type ServerChannel } from "./server-channel.ts";
 
 /*
  * Publish/subscribe between an installation's servers, through the channel between them.
  *
- * Messages are topic names without content. A message means that something about the topic has changed; the listener
- * reads the database to find out what.
+ * Most messages are topic names without content. A message means that something about the topic has changed; the listener
+ * reads the database to find out what. Messages with content are the exception (wake-ups.ts), and share its notifications.
  *
  * Protocol:
  * 1. `publish` immediately calls the listeners on this server, then adds the topic to the `pending` set.
  * 2. After LEAD_MS the pending topics are sent to the other servers in one notification. Further topics follow in
  *    batches, at most one notification every BATCH_MS.
- * 3. A message has one topic per line.
+ * 3. A message has one topic per line, followed by a space and the content if there is any.
  *
  * Invariants:
  * - Publish only after the transaction commits; otherwise a listener may read the old state.
@@ -33,10 +33,21 @@ export interface PubSub {
   close(): Promise<void>;
 }
 
+/** Messages with content, which share the notifications of topics. */
+export interface ContentPubSub {
+  /** Sends content about a topic to the other servers, and not to listeners on this one. It must fit into a message. */
+  sendContent(topic: ContentTopic, content: string): void;
+  /** Receives what other servers send. Each topic has one listener. */
+  onContent(topic: ContentTopic, listener: OnMessage): void;
+}
+
+/** The topics of messages with content. */
+export type ContentTopic = "wake";
+
 export const topics = {
-  /** Work is waiting: a run of the default pool, a build or a shell. */
+  /** Work may be waiting for any worker. For a run, servers send a wake-up instead (dispatch/wake-ups.ts). */
   queue: "queue",
-  /** A run of the pool is waiting. Servers of the previous version know only the default pool. */
+  /** A run of the pool is waiting. Only servers of the previous version publish it for other pools. */
   queueOf: (pool: string) => (pool === "default" ? "queue" : `queue ${pool}`),
   maintenance: "maintenance",
   /** A key has been revoked. */
@@ -56,8 +67,9 @@ export const topics = {
   shell: (shellId: string) => `shell ${shellId}`,
 };
 
-export function openPubSub(channel: ServerChannel): PubSub {
+export function openPubSub(channel: ServerChannel): PubSub & ContentPubSub {
   const listeners = new Map<string, Set<() => void>>();
+  const contentListeners = new Map<string, OnMessage>();
   const pending = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
 
@@ -79,8 +91,18 @@ export function openPubSub(channel: ServerChannel): PubSub {
     timer = setTimeout(notifyOtherServers, BATCH_MS);
   }
 
-  channel.on("topics", (message) => {
-    for (const topic of message.split("\n")) notifyListeners(topic);
+  function addPending(line: string) {
+    pending.add(line);
+    timer ??= setTimeout(notifyOtherServers, LEAD_MS);
+  }
+
+  channel.on("topics", (message, sender) => {
+    for (const line of message.split("\n")) {
+      const [topic = ""] = line.split(" ", 1);
+      const onContent = contentListeners.get(topic);
+      if (onContent) onContent(line.slice(topic.length + 1), sender);
+      else notifyListeners(line);
+    }
   });
 
   function on(topic: string, listener: () => void) {
@@ -95,9 +117,10 @@ export function openPubSub(channel: ServerChannel): PubSub {
   return {
     publish(topic) {
       notifyListeners(topic);
-      pending.add(topic);
-      timer ??= setTimeout(notifyOtherServers, LEAD_MS);
+      addPending(topic);
     },
+    sendContent: (topic, content) => addPending(`${topic} ${content}`),
+    onContent: (topic, listener) => void contentListeners.set(topic, listener),
     on,
     next(topic, { ms, signal }) {
       return new Promise((resolve) => {

@@ -21,12 +21,14 @@ const CHANNEL = "outrider";
 export const MESSAGE_BYTES = 7_900;
 
 /** The kinds of messages, and the background task that counts their failures. */
-const kinds = { topics: "pubsub", deltas: "deltas", watched: "deltas" } as const;
+const kinds = { topics: "pubsub", deltas: "deltas", watched: "deltas", idle: "pubsub" } as const;
 export type MessageKind = keyof typeof kinds;
 
 export type OnMessage = (message: string, sender: string) => void;
 
 export interface ServerChannel {
+  /** The sender of this server's messages. */
+  serverId: string;
   /** Sends a message of up to MESSAGE_BYTES to all other servers. */
   send(kind: MessageKind, message: string): void;
   /** Receives the messages of other servers. Each kind has one listener. */
@@ -61,6 +63,7 @@ export async function openServerChannel({
     onLost: () => counters.failed("subscription"),
   });
   return {
+    serverId,
     send(kind, message) {
       const header = kind === "topics" ? serverId : `${serverId} ${kind}`;
       notify(db, CHANNEL, `${header}\n${message}`).catch((error) => {

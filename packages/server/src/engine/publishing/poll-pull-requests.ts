@@ -10,6 +10,7 @@ import {
   type ForgePullRequest,
 } from "../../forges/forge-client.ts";
 import type { Db, Tx } from "../../store/connection/db.ts";
+import { findWaitingRun } from "../../store/dispatch/requirements.ts";
 import { updatePublishedPullRequest } from "../../store/publications.ts";
 import {
   blockForge,
@@ -26,6 +27,7 @@ import {
 import { appendEngineEvents } from "../../store/runs/events.ts";
 import { lockRunState, type RunStateRow } from "../../store/runs/run-state.ts";
 import { ApiError } from "../api-error.ts";
+import type { WakeUps } from "../dispatch/wake-ups.ts";
 import { type PubSub, topics } from "../live/pubsub.ts";
 import type { Counters } from "../operations/counters.ts";
 import type { ForgeClients } from "./open-pull-requests.ts";
@@ -67,6 +69,7 @@ export interface PollOptions extends FollowupServices {
   forges: Pick<ForgeClients, "clientFor">;
   gitHost: string;
   pubsub: PubSub;
+  wakeUps: Pick<WakeUps, "wake">;
   counters: Counters;
   log: Logger;
 }
@@ -81,7 +84,7 @@ export async function pollPullRequests(options: PollOptions): Promise<void> {
 }
 
 async function pollPullRequest(options: PollOptions, taken: DuePullRequest): Promise<void> {
-  const { db, forges, gitHost, log, pubsub, counters } = options;
+  const { db, forges, gitHost, log, pubsub, wakeUps, counters } = options;
   const { forge_id: forgeId, run_id, pull_request_id } = taken;
   try {
     const run = await loadPublishingRun(db, { gitHost }, run_id);
@@ -95,7 +98,8 @@ async function pollPullRequest(options: PollOptions, taken: DuePullRequest): Pro
     if (result.isChanged) pubsub.publish(topics.run(run_id));
     if (!result.isSent) return;
     counters.add("followups_sent");
-    pubsub.publish(topics.queue);
+    const waiting = await findWaitingRun(db, run_id);
+    if (waiting) wakeUps.wake(waiting);
   } catch (error) {
     log.info({ error, pull_request_id }, "failed to poll a pull request");
     await storeFailure(db, taken, error);

@@ -36,6 +36,12 @@ export async function listConcurrencyLimits(
     where l.max is not null order by array_position(array['installation', 'agent', 'key', 'environment'], l.kind)`;
 }
 
+/**
+ * What reads all active runs does so less often if there are many: on average, it reads at most this many rows in a second. No
+ * index can replace these reads, because each heartbeat changes the leases of a worker, and would have to change the index too.
+ */
+export const ACTIVE_READS_PER_SECOND = 16_000;
+
 /** Returns an expression for the number of active runs in the installation. */
 export function activeTotal(sql: Sql) {
   return sql`outrider_count_active('installation', ${INSTALLATION})`;

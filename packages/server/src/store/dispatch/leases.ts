@@ -4,7 +4,7 @@ import { DEFAULT_POOL } from "@outrider/contract/worker-pool";
 import type { Sql, Tx } from "../connection/db.ts";
 import { json } from "../connection/json.ts";
 import { storePatch } from "../runs/artifacts.ts";
-import type { Dimensions } from "./active-runs.ts";
+import { ACTIVE_READS_PER_SECOND, activeTotal, type Dimensions } from "./active-runs.ts";
 import type { Requirement } from "./requirements.ts";
 
 interface LeaseRenewal {
@@ -43,8 +43,9 @@ interface OverdueOptions {
 
 /**
  * Returns the runs that exceed a time limit (see engine/dispatch/reaper.ts). It reads all active runs, so servers take turns:
- * the number of servers does not change how often they are read. It must not read a long queue. A run that has waited too
- * long was also created at least that long ago, so an index on creation time finds it.
+ * the number of servers does not change how often they are read. Many active runs are not read in each turn, see
+ * ACTIVE_READS_PER_SECOND. It must not read a long queue. A run that has waited too long was also created at least that long
+ * ago, so an index on creation time finds it.
  */
 export async function listOverdue(
   sql: Sql,
@@ -56,13 +57,18 @@ export async function listOverdue(
     turnMs === undefined
       ? sql``
       : sql`with turn as (
-          insert into reaper_turn as turn (taken_at) values (outrider_now())
-          on conflict (is_only_row) do update set taken_at = excluded.taken_at
-          where turn.taken_at not between ${ago(turnMs)} and outrider_now() returning taken_at)`;
+          insert into reaper_turn as turn (taken_at, active_read_at) values (outrider_now(), outrider_now())
+          on conflict (is_only_row) do update set taken_at = excluded.taken_at,
+            active_read_at = case when turn.active_read_at between outrider_now()
+                - ${activeTotal(sql)} * interval '1 s' / ${ACTIVE_READS_PER_SECOND}::float8 and outrider_now()
+              then turn.active_read_at else excluded.active_read_at end
+          where turn.taken_at not between ${ago(turnMs)} and outrider_now()
+          returning active_read_at = taken_at as reads_active)`;
   const ofRun = runId === undefined ? sql`` : sql`and run_id = ${runId}`;
   // It has no columns, so PostgreSQL reads no run if it is false.
   const inTurn = turnMs === undefined ? sql`` : sql`and (select count(*) from turn) = 1`;
   const conditions = sql`${ofRun} ${inTurn}`;
+  const readsActive = turnMs === undefined ? sql`` : sql`and (select reads_active from turn)`;
   return sql<Overdue[]>`
     ${turn}
     select h.run_id, h.state, 'queue' as reason from runs r join run_state h using (run_id)
@@ -76,7 +82,7 @@ export async function listOverdue(
     select run_id, state, case when turn_deadline_at <= (select ${ago(limits.wrapUpMs)}) then 'turn' else 'lease' end
     from run_state
     where state = 'INPROGRESS' and (turn_deadline_at <= (select ${ago(limits.wrapUpMs)})
-      or (execution_id is not null and lease_expires_at <= (select ${ago(limits.graceMs)}))) ${conditions}
+      or (execution_id is not null and lease_expires_at <= (select ${ago(limits.graceMs)}))) ${ofRun} ${readsActive}
     limit 500`;
 }
 

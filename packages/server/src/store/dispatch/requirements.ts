@@ -13,6 +13,23 @@ export interface Requirement {
   needsHarness: boolean;
 }
 
+/** A run that waits for a worker. */
+export interface WaitingRun extends Requirement {
+  /** The worker that keeps its sandbox warm, if only that worker may take it now. */
+  workerId: string | null;
+}
+
+/** Returns what a run requires that a worker can claim now. */
+export async function findWaitingRun(sql: Sql, runId: string): Promise<WaitingRun | undefined> {
+  const [row] = await sql<WaitingRun[]>`
+    select coalesce(r.pool, ${DEFAULT_POOL}) as pool, coalesce(r.selector, '{}') as selector, h.needs_harness as "needsHarness",
+      case when h.state = 'QUEUED' and h.warm_until > outrider_now() then h.warm_worker_id end as "workerId"
+    from run_state h left join worker_requirements r using (requirement_id)
+    where h.run_id = ${runId} and (h.state = 'QUEUED' or (h.state = 'INPROGRESS' and h.execution_id is null))
+      and (h.closing_until is null or h.closing_until <= outrider_now())`;
+  return row;
+}
+
 /** Where a worker is, and what it offers. */
 export interface WorkerPlace {
   pool: string;

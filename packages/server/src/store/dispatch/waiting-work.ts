@@ -21,8 +21,7 @@ export async function findWaitingWork(
   { workerIds, credentialIds }: { workerIds: string[]; credentialIds: string[] },
 ): Promise<WaitingWork> {
   const [row] = await sql<WaitingWork[]>`
-    select exists (select 1 from run_state where state = 'QUEUED')
-        or exists (select 1 from run_state where state = 'INPROGRESS' and execution_id is null) as has_runs,
+    select outrider_has_waiting_runs(null) as has_runs,
       exists (
         select 1 from builds where state = 'QUEUED' or (state = 'BUILDING' and lease_expires_at <= outrider_now())
       ) as has_builds,

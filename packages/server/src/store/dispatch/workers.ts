@@ -150,9 +150,13 @@ export async function drainWorker(sql: Sql, workerId: string): Promise<boolean> 
   return count > 0;
 }
 
+/** Limits for counting unused slots if some workers are in another pool or have other labels. */
+const MAX_FREE = 1_000;
+const MAX_COUNTED_WORKERS = 1_000;
+
 export interface Capacity {
   workers: number;
-  /** The number of unused slots. */
+  /** The number of unused slots; at most MAX_FREE, of MAX_COUNTED_WORKERS, if only some of the workers satisfy the requirement. */
   free: number;
 }
 
@@ -168,7 +172,8 @@ const isAvailable = (sql: Sql, aliveMs: number) =>
 /**
  * Returns common table expressions for a `with` clause. The last one, `slots`, has a single row with the fields of
  * Capacity. Active runs are counted only if some workers are in another pool or have other labels, because the number of
- * all active runs is known.
+ * all active runs is known. They are counted worker by worker until enough free slots are found, so that the creation of a run
+ * does not read all active runs.
  */
 export function slots(sql: Sql, { aliveMs, requirement }: CapacityOptions) {
   const isAlive = isAvailable(sql, aliveMs);
@@ -182,9 +187,14 @@ export function slots(sql: Sql, { aliveMs, requirement }: CapacityOptions) {
       from workers w where ${isAlive}
     ),
     slots as materialized (
-      select workers, greatest(slots - case when are_all_in_pool then ${activeTotal(sql)} else (
-        select count(*) from workers w join executions e on e.worker_id = w.worker_id and e.ended_at is null
-        where ${isAlive} and ${isMatching})::int end, 0) as free from alive
+      select workers, case when are_all_in_pool then greatest(slots - ${activeTotal(sql)}, 0) else (
+        select count(*)::int from (
+          select from (
+            select w.worker_id, w.slots from workers w where ${isAlive} and ${isMatching} limit ${MAX_COUNTED_WORKERS}
+          ) w cross join lateral generate_series(1, w.slots - (
+            select count(*)::int from executions e where e.worker_id = w.worker_id and e.ended_at is null))
+          limit ${MAX_FREE}
+        ) free) end as free from alive
     )`;
 }
 

@@ -66,20 +66,12 @@ begin
       takes_harnesses = excluded.takes_harnesses, pool = excluded.pool, labels = excluded.labels;
 
   select array_agg(c.request_id), coalesce(array_agg(c.request_id) filter (where w.draining), '{}'),
-    bool_or(not w.draining and c.free > 0) and (
-      exists (select 1 from run_state h where h.state = 'QUEUED' and p_pool = 'default' and coalesce(h.requirement_id, 0) = 0)
-      -- The order makes PostgreSQL use the index of lost runs, and not the one of all open runs.
-      or exists (select 1 from (
-        select 1 from run_state h where h.state = 'INPROGRESS' and h.execution_id is null
-        order by h.priority desc, h.queued_at, h.run_id limit 1) lost)
-      or exists (
-        select 1 from worker_requirements r
-        where r.pool = p_pool and exists (
-          select 1 from run_state h where h.state = 'QUEUED' and coalesce(h.requirement_id, 0) = r.requirement_id)))
+    bool_or(not w.draining and c.free > 0)
   into requests, draining_requests, can_claim
   from jsonb_to_recordset(p_claims) as c(worker_id uuid, request_id uuid, free integer)
   join workers w on w.worker_id = c.worker_id;
 
+  can_claim := can_claim and outrider_has_waiting_runs(p_pool);
   if can_claim then
     is_shared := p_max_total is null and not exists (select 1 from concurrency_limits);
     if p_only_run_id is not null then
@@ -184,15 +176,7 @@ begin
     null::bytea, null::jsonb, null::jsonb, null::jsonb, null::boolean, null::jsonb, null::jsonb, null::jsonb, null::json
   from unnest(draining_requests) c(request_id) where c.request_id <> all(repeated);
   draining := false;
-  has_more := exists (
-      select 1 from run_state h where h.state = 'QUEUED' and p_pool = 'default' and coalesce(h.requirement_id, 0) = 0)
-    or exists (select 1 from (
-      select 1 from run_state h where h.state = 'INPROGRESS' and h.execution_id is null
-      order by h.priority desc, h.queued_at, h.run_id limit 1) lost)
-    or exists (
-      select 1 from worker_requirements r
-      where r.pool = p_pool and exists (
-        select 1 from run_state h where h.state = 'QUEUED' and coalesce(h.requirement_id, 0) = r.requirement_id));
+  has_more := outrider_has_waiting_runs(p_pool);
   return next;
 end
 $$;
