@@ -43,7 +43,7 @@ import { seccompProfile } from "./seccomp-profile.ts";
 import type { SharedResources } from "./shared-resources.ts";
 import { BundleVolumes } from "./volumes/bundle-volumes.ts";
 import { probeOverlays } from "./volumes/probe-overlays.ts";
-import { removeVolume } from "./volumes/sandbox-volumes.ts";
+import { removeVolume } from "./volumes/remove-volume.ts";
 import { ensureSystemImage } from "./volumes/system-image.ts";
 
 const defaultLayerBytes = 20 * 2 ** 30;

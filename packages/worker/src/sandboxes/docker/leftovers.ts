@@ -6,8 +6,10 @@ import type Docker from "dockerode";
 import { isOwnWorker, type Owner } from "../owner.ts";
 import type { Label } from "../sandbox.ts";
 import { isEngineError } from "./engine/errors.ts";
+import { removeImage } from "./images/remove-image.ts";
 import { labelFilters, labelNames, parseLabel } from "./labels.ts";
-import { bundleKind, bundleRecordKind, removeVolume } from "./volumes/bundle-volume.ts";
+import { bundleKind, bundleRecordKind } from "./volumes/bundle-volume.ts";
+import { removeVolume } from "./volumes/remove-volume.ts";
 import { systemImageKind } from "./volumes/system-image.ts";
 
 export interface SandboxObjects {
@@ -103,14 +105,6 @@ export async function removeContainer(docker: Docker, id: string): Promise<void>
       if (!isUnderWay || poll === REMOVAL_POLLS) throw error;
     }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-  }
-}
-
-export async function removeImage(docker: Docker, id: string): Promise<void> {
-  try {
-    await docker.getImage(id).remove({ force: true });
-  } catch (error) {
-    if (!isEngineError(error, "not_found", "image_not_found")) throw error;
   }
 }
 
