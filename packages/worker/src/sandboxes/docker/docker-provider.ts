@@ -91,13 +91,13 @@ export async function openDockerProvider(options: DockerProviderOptions): Promis
   const profile = seccompProfile(architecture);
   const { runtime } = dockerOptions;
   const { capabilities, ids } = await describeCapabilities(engine, {
-    ...{ image: systemImage, runtime, hasSeccompProfile: profile !== undefined },
+    ...{ owner, image: systemImage, runtime, hasSeccompProfile: profile !== undefined },
   });
   const bundleVolumes = new BundleVolumes({ docker, owner, image: systemImage });
   const shared: SharedResources = {
     ...{ engine, docker, owner, log, capabilities, ids, systemImage, runtime, bundleVolumes },
     seccomp: await prepareSeccomp(
-      { docker, systemImage },
+      { docker, owner, systemImage },
       { profile, folder: join(root, ".seccomp"), bundleVolumes },
     ),
     description,

@@ -5,7 +5,7 @@
  * Objects of a sandbox belong to one worker. Objects that are shared by content (programs, system images) belong to the
  * installation. Their names contain a hash of the installation, because several installations can share an engine.
  */
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import type { Owner } from "../owner.ts";
 import type { Label } from "../sandbox.ts";
 
@@ -42,6 +42,11 @@ export function sandboxLabels(
     ...(label?.run_id === undefined ? {} : { [labelNames.run]: label.run_id }),
     ...(label ? { [labelNames.label]: JSON.stringify(label) } : {}),
   };
+}
+
+/** Returns the labels of what a worker creates to find out what an engine can do. `reap` removes it after a crash. */
+export function probeLabels(owner: Owner, sandbox = `probe-${randomUUID()}`): Record<string, string> {
+  return sandboxLabels(owner, { kind: "probe", sandbox, label: { purpose: "check" } });
 }
 
 /** Returns the labels of an object that all workers of the installation share. */
