@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { prepareSeccomp } from "../../src/sandboxes/docker/seccomp-option.ts";
 import { BundleVolumes } from "../../src/sandboxes/docker/volumes/bundle-volumes.ts";
@@ -24,8 +25,7 @@ describe.skipIf(!canRunEngines)("the seccomp filter of Docker's containers", () 
     const events = await docker.getEvents({
       ...{ since, until: Date.now() / 1_000, filters: JSON.stringify(filters) },
     });
-    const created = (await events.toArray())
-      .join("")
+    const created = (await text(events))
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line));
