@@ -9,6 +9,8 @@ export interface ProviderOptions extends LocalProviderOptions {
   docker?: DockerSettings;
   /** Set for sandboxes of the kind `kubernetes`. */
   kubernetes?: KubernetesSettings;
+  /** Returns the id of the server's installation, if the server responds and knows it. Only some kinds ask for it. */
+  findInstallation?: () => Promise<string | undefined>;
   /** The root of the worker's main process, if this one executes an isolated run. */
   mainRoot?: string;
   /** Whether other processes of the worker execute isolated runs. */

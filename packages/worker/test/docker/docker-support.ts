@@ -15,7 +15,7 @@ export async function openSharedEngine(): Promise<Engine> {
 }
 
 /** An installation of its own, so that a test finds only its own objects. */
-export const newOwner = (): Owner => ({ installation: `test-${randomUUID()}`, worker: "worker-1" });
+export const newOwner = (): Owner => ({ installation: `test-${randomUUID()}`, worker: randomUUID() });
 
 /** Imports a small image whose containers cannot be started. */
 export async function importEmptyImage(engine: Engine): Promise<string> {

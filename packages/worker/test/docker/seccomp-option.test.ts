@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { Presence } from "../../src/sandboxes/docker/presence.ts";
 import { prepareSeccomp } from "../../src/sandboxes/docker/seccomp-option.ts";
 import { BundleVolumes } from "../../src/sandboxes/docker/volumes/bundle-volumes.ts";
 import { importEmptyImage, newOwner, openSharedEngine } from "./docker-support.ts";
@@ -15,7 +16,7 @@ describe.skipIf(!canRunEngines)("the seccomp filter of Docker's containers", () 
     const folder = mkdtempSync(join(tmpdir(), "outrider-seccomp-"));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const since = Date.now() / 1_000 - 1;
-    const bundleVolumes = new BundleVolumes({ docker, owner, image });
+    const bundleVolumes = new BundleVolumes({ docker, owner, image, presence: new Presence(docker, owner) });
     const option = await prepareSeccomp(
       { docker, owner, systemImage: image },
       { profile: "{}", folder, bundleVolumes },

@@ -9,6 +9,7 @@ import { topics } from "../../engine/live/pubsub.ts";
 import { close, finish, release, report, requireExecution } from "../../engine/runs/executions.ts";
 import { interrupt } from "../../engine/runs/interruptions.ts";
 import { finishShell, reportShell, waitForInput } from "../../engine/shells/shells.ts";
+import { findInstallationId } from "../../store/installation.ts";
 import { findArtifact } from "../../store/runs/artifacts.ts";
 import { findAttachment } from "../../store/runs/attachments.ts";
 import { listEventsForWorker, omitNullPrivate } from "../../store/runs/events.ts";
@@ -45,6 +46,12 @@ export const workerHandlers: WorkerHandlers = {
       return response.executions;
     });
     return ok({ ...response, executions });
+  },
+
+  async identifyInstallation({ sql }) {
+    const installation_id = await findInstallationId(sql);
+    if (installation_id === undefined) throw notFound("installation");
+    return ok({ installation_id });
   },
 
   async heartbeat({ services, body }) {
