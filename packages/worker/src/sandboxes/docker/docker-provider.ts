@@ -78,6 +78,8 @@ export interface DockerProviderOptions {
   maxLayerBytes?: number;
   /** Called for each sandbox that could not be opened. */
   onOpenFailed?: () => void;
+  /** Called when the provider was stopped, which also happens if its check fails. */
+  onStopped?: (() => Promise<void>) | undefined;
   log: Log;
 }
 
@@ -137,6 +139,7 @@ export async function openDockerProvider(options: DockerProviderOptions): Promis
   });
   const provider = new DockerProvider({
     ...{ shared, images, dockerfileBuilder, sandboxes, presence, isMain },
+    onStopped: options.onStopped,
     reapsIsolated: isMain && !options.hasIsolatedRuns,
   });
   try {
@@ -160,6 +163,7 @@ class DockerProvider implements SandboxProvider {
   readonly #lostWorkers: LostWorkers;
   /** Whether this is not the process of an isolated run. */
   readonly #isMain: boolean;
+  readonly #onStopped: DockerProviderOptions["onStopped"];
   readonly #reapsIsolated: boolean;
 
   constructor(options: {
@@ -169,6 +173,7 @@ class DockerProvider implements SandboxProvider {
     sandboxes: OpenSandboxes<DockerSandbox>;
     presence: Presence;
     isMain: boolean;
+    onStopped: DockerProviderOptions["onStopped"];
     reapsIsolated: boolean;
   }) {
     this.#shared = options.shared;
@@ -179,6 +184,7 @@ class DockerProvider implements SandboxProvider {
     this.#presence = options.presence;
     this.#lostWorkers = new LostWorkers(options.shared);
     this.#isMain = options.isMain;
+    this.#onStopped = options.onStopped;
     this.#reapsIsolated = options.reapsIsolated;
   }
 
@@ -296,5 +302,6 @@ class DockerProvider implements SandboxProvider {
     await this.#sandboxes.stop();
     // A worker that starts again continues to use what it has saved, but an isolated run does not.
     if (!this.#isMain) await this.#presence.remove().catch(() => {}); // the worker's next start removes it
+    await this.#onStopped?.();
   }
 }
