@@ -4,9 +4,11 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Row } from "postgres";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { startGitHubStub } from "../packages/server/test/forges/github-stub.ts";
 import { type TestServer, testServer } from "../packages/server/test/server.ts";
+import { openEngine } from "../packages/worker/src/sandboxes/docker/engine/connect.ts";
+import { canRunEngines, startDocker } from "../packages/worker/test/docker/test-engine.ts";
 import { outrider, root } from "./process.ts";
 
 const run = promisify(execFile);
@@ -52,6 +54,47 @@ test("doctor fails if the kind of sandboxes that the settings name does not work
     "OUTRIDER_SANDBOX must be auto, local, docker or kubernetes",
   );
 });
+
+test.skipIf(!canRunEngines)(
+  "doctor says what an engine is and enforces, and leaves nothing in it",
+  async () => {
+    // No other test changes what it has.
+    const engine = await startDocker();
+    onTestFinished(() => engine.stop());
+    const { docker } = await openEngine({ host: engine.host });
+    const countObjects = async () => {
+      const [containers, { Volumes: volumes }, images] = await Promise.all([
+        docker.listContainers({ all: true }),
+        docker.listVolumes(),
+        docker.listImages({ all: true }),
+      ]);
+      return [containers.length, volumes?.length ?? 0, images.length];
+    };
+    expect(await countObjects()).toEqual([0, 0, 0]);
+    const doctor = async (environment: Record<string, string>) => {
+      const variables = { OUTRIDER_DOCKER_HOST: engine.host, ...environment };
+      const { code, stdout } = await outrider(["doctor", "--json", "--for", "worker"], variables);
+      expect(code).toBe(0);
+      const { findings } = JSON.parse(stdout) as { findings: Finding[] };
+      return (name: string) => findings.find((finding) => finding.name === name);
+    };
+    const used = await doctor({ OUTRIDER_SANDBOX: "docker" });
+    expect(await countObjects()).toEqual([0, 0, 0]);
+    expect(used("sandbox")?.message).toMatch(/^works: docker \(docker \S+, runtime runc\)$/);
+    for (const name of ["memory", "cpus", "pids"])
+      expect(used(name)?.message).toMatch(/^enforced by cgroup v\d, Docker \d+/);
+    expect(used("network")).toMatchObject({ state: "ok", message: "enforced by a network namespace" });
+    expect(used("disk")).toMatchObject({ state: "warn", message: expect.stringContaining("pquota") });
+    expect(used("dockerfiles")).toMatchObject({
+      ...{ state: "ok", message: expect.stringContaining("BuildKit is faster and available") },
+    });
+    const unused = await doctor({ OUTRIDER_SANDBOX: "local", OUTRIDER_DOCKER_BUILDER: "buildkit" });
+    expect(unused("docker")?.message).toMatch(
+      /^also works: docker \(docker \S+, runtime runc\)\. Enforces memory, .*; not disk \(.*, dockerfiles \(BuildKit/,
+    );
+    expect(await countObjects()).toEqual([0, 0, 0]);
+  },
+);
 
 test("doctor explains what to configure when no sandbox can start, and exits with 1", async () => {
   const forbid = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"';

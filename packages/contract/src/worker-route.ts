@@ -42,6 +42,7 @@ import {
   HeartbeatRequest,
   HeartbeatResponse,
   HistoryResponse,
+  InstallationIdentity,
   InterruptRequest,
   ReleaseRequest,
   ReportRequest,
@@ -79,6 +80,11 @@ export const workerRoutes = {
     body: ClaimRequest,
     ownTransactions: true,
     responses: { 200: { description: "Work for the worker.", schema: ClaimResponse } },
+  }),
+  identifyInstallation: route({
+    method: "GET",
+    path: "/worker/installation",
+    responses: { 200: { description: "The installation of the server.", schema: InstallationIdentity } },
   }),
   heartbeat: route({
     method: "POST",

@@ -44,6 +44,15 @@ export const WorkerInfo = z.strictObject({
 });
 export type WorkerInfo = z.infer<typeof WorkerInfo>;
 
+/** Servers of older versions respond with 404. */
+export const InstallationIdentity = z.object({
+  installation_id: Uuid.meta({
+    description:
+      "The same for all servers with this database. Workers label what they create elsewhere with it.",
+  }),
+});
+export type InstallationIdentity = z.infer<typeof InstallationIdentity>;
+
 export const ClaimRequest = z.strictObject({
   request_id: Uuid,
   worker: WorkerInfo,

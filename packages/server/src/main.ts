@@ -51,6 +51,7 @@ import { startConnectionWatchdog } from "./store/connection/connection-watchdog.
 import { type Db, isRemote, openDb, requireSupportedVersion } from "./store/connection/db.ts";
 import { requireNoPooler, requireUsablePooler } from "./store/connection/pooler.ts";
 import { TrackedSockets } from "./store/connection/tracked-sockets.ts";
+import { ensureInstallationId } from "./store/installation.ts";
 import { migrate } from "./store/migrate.ts";
 
 /** Claims, the sender and the listener of notifications, and the watchdog have a connection each. */
@@ -123,6 +124,7 @@ export async function startServer(config: Config): Promise<Server> {
 
     const vault = openVault(config.masterKey ?? (await loadOrCreateMasterKey(config.dataDir)));
     await requireSameMasterKey(db, vault);
+    await ensureInstallationId(db);
     if (isRemote(database)) {
       const watchdogDb = openDb(database, { connections: 1, sockets, isPooled });
       stops.push(() => watchdogDb.end({ timeout: 0 }));

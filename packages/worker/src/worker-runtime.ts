@@ -39,6 +39,8 @@ import { collectStats, ErrorCounts } from "./stats.ts";
 import { inExecutionSpan } from "./telemetry/execution-span.ts";
 
 const CACHE_BYTES = 20 * 2 ** 30;
+/** How long a server that does not respond delays the start. The worker then uses what it knows from an earlier start. */
+const INSTALLATION_MS = 15_000;
 const MIN_FREE_BYTES = 256 * 2 ** 20;
 
 export interface WorkerOptions extends NetworkSettings {
@@ -149,6 +151,8 @@ export async function openWorkerRuntime(
     ...{ exceptions, upstream, maxLayerBytes: cacheBytes, mounts, onOpenFailed, log },
     root: join(folder, "sandboxes"),
     ...(options.mainFolder ? { mainRoot: join(options.mainFolder, "sandboxes") } : {}),
+    findInstallation: () =>
+      server.installationId(AbortSignal.timeout(INSTALLATION_MS)).catch(() => undefined),
     hasIsolatedRuns: (supervisor?.isolatedRuns.length ?? 0) > 0,
   });
   await provider.check();

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type RequestListener, type ServerResponse } from "node:http";
@@ -326,4 +327,22 @@ describe("direct transfers of files", () => {
     await client.putBlob(large, sha256, never());
     expect(requests).toEqual([`POST /upload?size=${2 ** 20}`]);
   });
+});
+
+test("a worker learns the id of the installation, unless the server is of an older version", async () => {
+  const installation_id = randomUUID();
+  const start = async (status: number) => {
+    const server = await serve(({ url }, response) => {
+      response.writeHead(url === "/api/v1/worker/installation" ? status : 500);
+      response.end(
+        JSON.stringify(status === 200 ? { installation_id } : { error: { message: "not found" } }),
+      );
+    });
+    const client = connectToServer({ url: server.origin, key: KEY });
+    onTestFinished(() => client.stop());
+    return client;
+  };
+  expect(await (await start(200)).installationId(never())).toBe(installation_id);
+  expect(await (await start(404)).installationId(never())).toBe(undefined);
+  await expect((await start(401)).installationId(never())).rejects.toThrow("401");
 });

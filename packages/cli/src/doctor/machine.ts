@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { silentLog } from "@outrider/worker/log";
+import { explainBuildKitProblem } from "@outrider/worker/sandboxes/buildkit-support";
 import {
   openChosenProvider,
   parseSandboxChoice,
@@ -10,7 +11,7 @@ import {
 } from "@outrider/worker/sandboxes/choose-provider";
 import type { Capability } from "@outrider/worker/sandboxes/limits";
 import type { SandboxKind } from "@outrider/worker/sandboxes/open-provider";
-import type { ImageSource, SandboxProvider } from "@outrider/worker/sandboxes/sandbox";
+import type { ImageSource, SandboxEngine, SandboxProvider } from "@outrider/worker/sandboxes/sandbox";
 import { readDockerSettings, readKubernetesSettings } from "../sandbox-options.ts";
 import { clusterFindings } from "./cluster.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
@@ -43,6 +44,15 @@ function imageFindings(images: ImageSource | undefined): Finding[] {
   return [warn("images", `work. ${ids.reason}`, remedy)];
 }
 
+/** If BuildKit was chosen, `controls` says what its commands do not obey. */
+function dockerfileFindings({ kind, engine, title, controls }: TriedProvider): Finding[] {
+  if (kind !== "docker" || !engine || controls.some(([name]) => name === "dockerfiles")) return [];
+  const { engine: name, runtime } = engine;
+  const isAvailable = explainBuildKitProblem({ engine: name, title, runtime }) === undefined;
+  const other = "; BuildKit is faster and available, if you trust all Dockerfiles: see docs/docker.md";
+  return [ok("dockerfiles", `executed in sandboxes${isAvailable ? other : ""}`)];
+}
+
 interface TriedProvider {
   kind: SandboxKind;
   /** Why it does not work here. */
@@ -51,6 +61,7 @@ interface TriedProvider {
   title: string;
   controls: [name: string, capability: Capability][];
   images?: ImageSource | undefined;
+  engine?: SandboxEngine | undefined;
 }
 
 /**
@@ -87,6 +98,7 @@ async function checkSandboxes(): Promise<Finding[]> {
         ? ok(name, `enforced by ${capability.by}`)
         : warn(name, `not enforced: ${capability.reason}`, requirementsOf(used.kind)),
     ),
+    ...dockerfileFindings(used),
     ...imageFindings(used.images),
     ...others
       .filter((other) => !either.includes(other))
@@ -116,12 +128,15 @@ async function tryProvider(kind: SandboxKind): Promise<TriedProvider> {
   try {
     const docker = readDockerSettings({}, process.env);
     const kubernetes = readKubernetesSettings({}, process.env);
-    const provider = await openChosenProvider(kind, { docker, kubernetes, root, log: silentLog });
+    const provider = await openChosenProvider(kind, {
+      ...{ docker, kubernetes, root, isTemporary: true, log: silentLog },
+    });
     const tried: TriedProvider = {
       kind,
       title: describeProvider(provider),
       controls: Object.entries(provider.capabilities()),
       images: provider.images,
+      engine: provider.describe?.(),
     };
     await provider.stop();
     return tried;

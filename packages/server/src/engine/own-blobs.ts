@@ -1,10 +1,9 @@
-import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import { type BlobStorage, StorageError } from "../blobs/blob-storage.ts";
 import { openStorage } from "../blobs/open-storage.ts";
 import type { BlobSettings } from "../config/blobs.ts";
 import type { Db } from "../store/connection/db.ts";
-import { ensureInstallationFact } from "../store/installation.ts";
+import { ensureInstallationId } from "../store/installation.ts";
 import { type Blobs, openBlobs } from "./blobs.ts";
 
 const LOG_EVERY_MS = 10_000;
@@ -36,7 +35,7 @@ export async function openOwnBlobs(
 /** Garbage collection would delete the files of another installation with the same bucket and prefix. */
 export async function requireOwner(db: Db, storage: BlobStorage): Promise<void> {
   if (!storage.claim) return;
-  const own = await ensureInstallationFact(db, "installation_id", randomUUID());
+  const own = await ensureInstallationId(db);
   if ((await storage.claim(own)).trim() === own) return;
   throw new Error(
     `${storage.location} contains the files of another installation. Set OUTRIDER_BLOBS to another bucket or prefix, ` +

@@ -1,9 +1,19 @@
+import { randomUUID } from "node:crypto";
 import type { Sql } from "./connection/db.ts";
 
 /** Stores a fact about the installation unless it already exists. Returns the stored value. */
 export async function ensureInstallationFact(sql: Sql, name: string, value: string): Promise<string> {
   await sql`insert into installation (name, value) values (${name}, ${value}) on conflict do nothing`;
   return (await findInstallationFact(sql, name)) ?? value;
+}
+
+/** Returns the id of the installation, which all servers with this database share. Chooses one if there is none. */
+export async function ensureInstallationId(sql: Sql): Promise<string> {
+  return await ensureInstallationFact(sql, "installation_id", randomUUID());
+}
+
+export async function findInstallationId(sql: Sql): Promise<string | undefined> {
+  return await findInstallationFact(sql, "installation_id");
 }
 
 export async function putInstallationFact(sql: Sql, name: string, value: string): Promise<void> {

@@ -1,6 +1,7 @@
 import { Failure } from "@outrider/agent/failure";
 import { quote } from "../quote.ts";
 import { createTextRedactor, type Redactor } from "../redaction/redact.ts";
+import { describeLimitEvents } from "../sandboxes/describe-limit-events.ts";
 import type { ExecOptions, Sandbox } from "../sandboxes/sandbox.ts";
 import type { BuildLog } from "./build-log.ts";
 
@@ -67,6 +68,7 @@ export class StepRunner {
       tail = (tail + text).slice(-TAIL_CHARACTERS);
       log.write({ type: "output", data: { stream: "stdout", text } });
     };
+    const before = await sandbox.limitEvents();
     const { exitCode, timedOut, durationMs } = await sandbox.exec(script, {
       signal: log.signal,
       timeoutMs: STEP_TIMEOUT_MS,
@@ -77,16 +79,19 @@ export class StepRunner {
     });
     writeOutput(redacted.end());
     log.signal.throwIfAborted();
+    const reached = await describeLimitEvents(sandbox, before);
+    if (reached.lines !== "") log.write({ type: "output", data: { stream: "stderr", text: reached.lines } });
     const state = exitCode === 0 ? "finished" : "failed";
     const result = { ...(exitCode === null ? {} : { exit_code: exitCode }), duration_ms: durationMs };
     log.write({ type: "step", data: { name, state, ...result } });
     onStep(name, state);
     if (state === "finished") return;
     const reason = timedOut ? "took longer than an hour" : `exited with code ${exitCode ?? "none (killed)"}`;
+    const advice = reached.advice && ` ${reached.advice}`;
     const lines = tail.trimEnd().split("\n").slice(-TAIL_LINES).join("\n");
     const failure = new Failure(
       "environment_setup_failed",
-      `${place === undefined ? "" : `${place}: `}\`${name}\` ${reason}.${lines ? ` Last lines of its output:\n${lines}` : ""}`,
+      `${place === undefined ? "" : `${place}: `}\`${name}\` ${reason}.${advice}${lines ? ` Last lines of its output:\n${lines}` : ""}`,
     );
     await onFailed?.({ step: name, folder, env: stepEnv, asRoot: options.asRoot ?? false });
     throw failure;

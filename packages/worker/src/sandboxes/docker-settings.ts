@@ -1,10 +1,10 @@
 import type { EngineOptions } from "./docker/engine/connect.ts";
 
-/** How to reach the Docker or Podman engine that runs sandboxes, and what to tell it. */
 /** What can execute Dockerfiles: sandboxes, or the engine's BuildKit, which obeys neither limits nor network policies. */
 export const dockerBuilders = ["sandbox", "buildkit"] as const;
 export type DockerBuilder = (typeof dockerBuilders)[number];
 
+/** How to reach the Docker or Podman engine that runs sandboxes, and what to tell it. */
 export interface DockerSettings {
   engine: EngineOptions;
   /** A runtime that the engine knows, such as `runsc`. Default: that of the engine. */

@@ -13,6 +13,7 @@ import type {
   HeartbeatRequest,
   HeartbeatResponse,
   HistoryResponse,
+  InstallationIdentity,
   InterruptRequest,
   ReportRequest,
   ReportResponse,
@@ -81,6 +82,8 @@ export class LeaseLostError extends Error {
  */
 export interface ServerClient {
   claim(body: ClaimRequest, signal: AbortSignal): Promise<ClaimResponse>;
+  /** Returns the id of the server's installation, or undefined if the server is of an older version. */
+  installationId(signal: AbortSignal): Promise<string | undefined>;
   heartbeat(body: HeartbeatRequest, signal: AbortSignal): Promise<HeartbeatResponse>;
   history(executionId: string, after: number, signal: AbortSignal): Promise<HistoryResponse>;
   prepare(executionId: string, body: PrepareRequest, signal: AbortSignal): Promise<PrepareResponse>;
@@ -222,6 +225,15 @@ export function connectToServer({
       acceptsDeltaIndex = response.offers_delta_index ?? false;
       acceptsFinishGroups = response.offers_finish_all ?? false;
       return response;
+    },
+    async installationId(signal) {
+      try {
+        const { body } = await send({ method: "GET", path: "/installation", signal });
+        return (JSON.parse(body.toString()) as InstallationIdentity).installation_id;
+      } catch (error) {
+        if (error instanceof LeaseLostError) return undefined;
+        throw error;
+      }
     },
     heartbeat: (body, signal) => post("/heartbeat", body, signal),
     async history(executionId, after, signal) {

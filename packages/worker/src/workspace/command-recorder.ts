@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { OutputChunk } from "@outrider/agent/workspace";
 import type { Notice } from "../egress/egress-session.ts";
 import type { ByteStream, Redactor } from "../redaction/redact.ts";
+import { describeLimitEvents } from "../sandboxes/describe-limit-events.ts";
 import type { LimitEvents, Sandbox } from "../sandboxes/sandbox.ts";
 import type { ArtifactQuota } from "./artifact-quota.ts";
 import { OutputFile, type StoredFile } from "./command-output-file.ts";
@@ -65,15 +66,16 @@ export class CommandRecorder {
 
   /** Whether the sandbox has run out of memory since the command started. */
   async isOutOfMemory(): Promise<boolean> {
-    const [before, now] = await Promise.all([this.#limitEventsBefore, this.#command.sandbox.limitEvents()]);
-    return now.oom_kills > before.oom_kills;
+    const { sandbox } = this.#command;
+    return (await describeLimitEvents(sandbox, await this.#limitEventsBefore)).isOutOfMemory;
   }
 
   /** Passes on the rest of the output. Stores it if it is too long for events, and returns where. */
   async end(): Promise<StoredOutput> {
     const { command_id, sandbox } = this.#command;
     this.#pass("stdout", Buffer.concat([this.#incomplete, this.#redacted.end()]));
-    this.#pass("stderr", Buffer.from(await describeLimitEvents(sandbox, await this.#limitEventsBefore)));
+    const { lines } = await describeLimitEvents(sandbox, await this.#limitEventsBefore);
+    this.#pass("stderr", Buffer.from(lines));
     const file = this.#outputFile.end();
     const { quota, emitNotice, storeArtifact } = this.#options;
     if (this.#outputFile.isAbandoned) {
@@ -117,25 +119,4 @@ export class CommandRecorder {
     this.#outputFile.write(bytes, { eventBytes: this.#isText ? bytes.length : Buffer.byteLength(text) });
     this.#command.onOutput({ stream, text });
   }
-}
-
-/**
- * Returns an explanation to append to the command's stderr, because a command rarely reports that a sandbox limit
- * caused its failure.
- */
-async function describeLimitEvents(
-  sandbox: RecordedCommand["sandbox"],
-  before: LimitEvents,
-): Promise<string> {
-  const { memory, pids } = sandbox.enforced;
-  const now = await sandbox.limitEvents();
-  const limitOf = (control: typeof memory) => (control.enforced ? control.limit : undefined);
-  const isKilled = now.oom_kills > before.oom_kills;
-  const isForkRefused = now.forks_refused > before.forks_refused;
-  return (
-    (isKilled
-      ? `outrider: a process was killed because the sandbox reached its memory limit of ${limitOf(memory)} MB.\n`
-      : "") +
-    (isForkRefused ? `outrider: the sandbox reached its limit of ${limitOf(pids)} processes.\n` : "")
-  );
 }

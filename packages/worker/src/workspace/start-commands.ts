@@ -3,6 +3,7 @@ import type { NewEvent } from "@outrider/contract/event";
 import type { Assignment } from "@outrider/contract/worker";
 import type { ReadyBuild } from "@outrider/contract/worker/build";
 import { createTextRedactor, type Redactor } from "../redaction/redact.ts";
+import { describeLimitEvents } from "../sandboxes/describe-limit-events.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { inCommandSpan } from "../telemetry/command-span.ts";
 
@@ -50,7 +51,7 @@ async function runStartCommand(
   const addText = (text: string) => {
     tail = (tail + text).slice(-TAIL_CHARACTERS);
   };
-  const { oom_kills } = await sandbox.limitEvents();
+  const before = await sandbox.limitEvents();
   const { exitCode, timedOut } = await inCommandSpan("start_command", () =>
     sandbox.exec(command, {
       ...{ signal, timeoutMs, env },
@@ -58,21 +59,26 @@ async function runStartCommand(
       onOutput: ({ data }) => addText(redacted.push(data)),
     }),
   );
+  const { isOutOfMemory, lines, advice } = await describeLimitEvents(sandbox, before);
   addText(redacted.end());
-  const isOutOfMemory = (await sandbox.limitEvents()).oom_kills > oom_kills;
   if (exitCode === null && !timedOut && !isOutOfMemory && !signal.aborted)
     abandon("A start command was killed by a process outside the run.");
   signal.throwIfAborted();
   const state = exitCode === 0 ? "finished" : "failed";
-  const output = tail === "" ? {} : { output: tail };
+  const output = tail + lines === "" ? {} : { output: tail + lines };
   await emit({ type: "environment.step", data: { name: command, state, ...output } });
   if (state === "finished") return;
-  throw startFailure(command, { exitCode, tail, ...(timedOut ? { timeoutMs } : {}) });
+  throw startFailure(command, { exitCode, tail, advice, ...(timedOut ? { timeoutMs } : {}) });
 }
 
 function startFailure(
   command: string,
-  { exitCode, timeoutMs, tail }: { exitCode: number | null; timeoutMs?: number; tail: string },
+  {
+    exitCode,
+    timeoutMs,
+    tail,
+    advice,
+  }: { exitCode: number | null; timeoutMs?: number; tail: string; advice: string },
 ): Failure {
   const reason =
     timeoutMs === undefined
@@ -81,6 +87,6 @@ function startFailure(
   const lines = tail.trimEnd().split("\n").slice(-TAIL_LINES).join("\n");
   return new Failure(
     "environment_setup_failed",
-    `\`${command}\` ${reason}${lines ? ` Last lines of its output:\n${lines}` : ""}`,
+    `\`${command}\` ${reason}${advice && ` ${advice}`}${lines ? ` Last lines of its output:\n${lines}` : ""}`,
   );
 }

@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
-import { openDockerProvider } from "../../src/sandboxes/docker/docker-provider.ts";
+import { openBuildKit } from "../../src/sandboxes/docker/buildkit/buildkit.ts";
 import { openEngine } from "../../src/sandboxes/docker/engine/connect.ts";
+import { describeEngine } from "../../src/sandboxes/docker/engine/describe.ts";
 import { removeImage } from "../../src/sandboxes/docker/images/remove-image.ts";
 import { labelFilters, labelNames } from "../../src/sandboxes/docker/labels.ts";
 import type { Worker } from "../../src/worker.ts";
@@ -15,7 +16,7 @@ import { layer } from "../images/images-support.ts";
 import { makeImage, push } from "../images/registry-server.ts";
 import { systemLayer } from "../images/system-image.ts";
 import { outputOf } from "../installation.ts";
-import { makeFolder } from "../repositories/git-server.ts";
+import { newOwner } from "./docker-support.ts";
 import { canRunEngines, startDocker, type TestEngine } from "./test-engine.ts";
 
 /** Whether a process of this machine, which is the engine's too, sleeps for this long. */
@@ -221,17 +222,24 @@ ENV FLAVOR="$FLAVOR and more"
     await installation.db`delete from builds where environment_id = ${environment_id}`;
     await vi.waitUntil(() => !isRunning(marker), waitOptions);
   });
+});
 
-  test("refuses engines and runtimes with which it cannot work", async () => {
-    const temporary = makeFolder();
-    const open = openDockerProvider({
-      root: temporary.folder,
-      docker: { engine: { host }, builder: "buildkit", runtime: "runc" },
-      log: { info() {}, warn() {}, error() {} },
-    });
-    await expect(open).rejects.toThrow(
-      "BuildKit cannot execute commands with the runtime runc. Remove --docker-builder (OUTRIDER_DOCKER_BUILDER).",
-    );
-    temporary.remove();
+describe.runIf(canRunEngines)("BuildKit", () => {
+  const openWith = async ({ host }: TestEngine, runtime?: string) => {
+    const engine = await openEngine({ host });
+    const description = await describeEngine(engine);
+    const log = { info() {}, warn() {}, error() {} };
+    return openBuildKit({ engine, owner: newOwner(), description, runtime, maxCacheBytes: 0, log });
+  };
+  const problem =
+    "BuildKit cannot execute commands with the runtime runsc. Remove --docker-builder (OUTRIDER_DOCKER_BUILDER).";
+
+  test("is refused if the runtime of containers has a kernel of its own, also as the engine's default", async () => {
+    // No container starts, so gVisor does not have to be installed.
+    const engine = await startDocker({ hasGvisor: true, args: ["--default-runtime=runsc"] });
+    onTestFinished(() => engine.stop());
+    await expect(openWith(engine)).rejects.toThrow(problem);
+    await expect(openWith(engine, "runsc")).rejects.toThrow(problem);
+    await expect(openWith(engine, "runc")).resolves.toBeDefined();
   });
 });

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdtempSync, rmSync } from "node:fs";
-import { createServer, type RequestListener } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { openEngine } from "../../src/sandboxes/docker/engine/connect.ts";
 import { explainContainerEnd } from "../../src/sandboxes/docker/engine/container-end.ts";
 import { EngineError } from "../../src/sandboxes/docker/engine/errors.ts";
 import { until } from "../sandboxes/sandbox-support.ts";
-import { importBusybox, importEmptyImage, openSharedEngine } from "./docker-support.ts";
+import { importBusybox, importEmptyImage, openSharedEngine, startStub } from "./docker-support.ts";
 import { canRunEngines, startDocker } from "./test-engine.ts";
 
 async function errorOf(call: Promise<unknown>): Promise<EngineError> {
@@ -21,21 +21,6 @@ async function errorOf(call: Promise<unknown>): Promise<EngineError> {
   );
   if (error instanceof EngineError) return error;
   throw new Error("no EngineError", { cause: error });
-}
-
-/** Starts an engine that answers as a test says, for what a real one rarely does. */
-async function startStub(listener: RequestListener): Promise<string> {
-  const server = createServer((request, response) => {
-    if (!request.url?.endsWith("/version")) return listener(request, response);
-    response.setHeader("content-type", "application/json");
-    response.end(JSON.stringify({ Version: "20.10.24", ApiVersion: "1.41", MinAPIVersion: "1.12" }));
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `tcp://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 function makeFolder(): string {

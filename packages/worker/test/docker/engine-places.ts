@@ -5,6 +5,7 @@ import { removeFolder } from "../../src/remove-folder.ts";
 import { type DockerOptions, openDockerProvider } from "../../src/sandboxes/docker/docker-provider.ts";
 import { openEngine } from "../../src/sandboxes/docker/engine/connect.ts";
 import { labelFilters, labelNames } from "../../src/sandboxes/docker/labels.ts";
+import { presenceKind } from "../../src/sandboxes/docker/presence.ts";
 import type { OpenPlace, Place } from "../conformance/place.ts";
 import { pullSystemImage } from "../images/pull-system-image.ts";
 import { imageOptions } from "../images/suite-image.ts";
@@ -115,9 +116,10 @@ export async function leftoversOf(host: string, worker: string): Promise<string[
     docker.listVolumes({ filters }),
     docker.listImages({ all: true, filters }),
   ]);
+  const ofSandboxes = (Volumes ?? []).filter(({ Labels }) => Labels[labelNames.kind] !== presenceKind);
   return [
     ...containers.map(({ Names }) => `container ${Names[0]}`),
-    ...(Volumes ?? []).map(({ Name }) => `volume ${Name}`),
+    ...ofSandboxes.map(({ Name }) => `volume ${Name}`),
     ...images.map(({ Id }) => `image ${Id}`),
   ].sort();
 }

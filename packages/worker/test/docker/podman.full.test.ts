@@ -36,7 +36,11 @@ describe.skipIf(!canRunEngines)("Podman", () => {
   it("is described with what it enforces", async () => {
     expect(await describeEngine(engine)).toMatchObject({ name: "podman", storageDriver: "overlay" });
     const image = await importBusybox(engine);
-    const { capabilities } = await describeCapabilities(engine, { image, hasSeccompProfile: true });
+    const { capabilities } = await describeCapabilities(engine, {
+      owner: newOwner(),
+      image,
+      hasSeccompProfile: true,
+    });
     for (const name of ["memory", "cpus", "pids", "network", "seccomp", "freeze"] as const)
       expect([name, capabilities[name].enforced]).toEqual([name, true]);
     expect(capabilities.disk.enforced).toBe(false);

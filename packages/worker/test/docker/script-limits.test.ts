@@ -64,6 +64,7 @@ describe.skipIf(!canRunEngines)("the containers of a sandbox", () => {
     const engine = await openSharedEngine();
     const systemImage = await importBusybox(engine);
     const { capabilities } = await describeCapabilities(engine, {
+      owner: newOwner(),
       ...{ image: systemImage, hasSeccompProfile: true },
     });
     const resources = { docker: engine.docker, systemImage, runtime: undefined, capabilities };

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -66,5 +66,17 @@ describe.skipIf(!canRunEngines)("a worker that starts", () => {
     expect(images.map((date) => date.getFullYear())).toEqual([new Date().getFullYear()]);
     expect(left).not.toContain(volumes[0]?.Name);
     expect(left).toContain(volumes[1]?.Name);
+
+    // The server has told the installation.
+    const [fact] = await installation.db`select value from installation where name = 'installation_id'`;
+    const stored = JSON.parse(readFileSync(join(folder, "sandboxes", ".docker-owner"), "utf8"));
+    expect(stored).toEqual({
+      ...{ installation: fact?.value, worker: owner.worker },
+      formerInstallations: [owner.installation],
+    });
+    const { Volumes: own } = await docker.listVolumes({
+      filters: JSON.stringify(labelFilters({ [labelNames.installation]: fact?.value })),
+    });
+    expect(own.map(({ Labels }) => Labels[labelNames.worker])).toContain(owner.worker);
   });
 });

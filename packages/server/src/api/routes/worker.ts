@@ -10,6 +10,7 @@ import { close, finish, release, report, requireExecution } from "../../engine/r
 import { interrupt } from "../../engine/runs/interruptions.ts";
 import { finishShell, reportShell, waitForInput } from "../../engine/shells/shells.ts";
 import { findWaitingRun } from "../../store/dispatch/requirements.ts";
+import { findInstallationId } from "../../store/installation.ts";
 import { findArtifact } from "../../store/runs/artifacts.ts";
 import { findAttachment } from "../../store/runs/attachments.ts";
 import { listEventsForWorker, omitNullPrivate } from "../../store/runs/events.ts";
@@ -46,6 +47,12 @@ export const workerHandlers: WorkerHandlers = {
       return response.executions;
     });
     return ok({ ...response, executions });
+  },
+
+  async identifyInstallation({ sql }) {
+    const installation_id = await findInstallationId(sql);
+    if (installation_id === undefined) throw notFound("installation");
+    return ok({ installation_id });
   },
 
   async heartbeat({ services, body }) {

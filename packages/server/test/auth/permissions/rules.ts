@@ -374,7 +374,7 @@ export const rules: Record<OperationId, Rule> = {
 /** What another worker key gets: nothing of the execution or build exists for it, and it cannot be the worker. */
 export interface WorkerRule {
   request: CreateRequest;
-  otherKey: 403 | 404;
+  otherKey: 403 | 404 | "success";
 }
 
 const ofExecution = async (fixture: Fixture, isFresh: boolean) => {
@@ -398,6 +398,7 @@ export const workerRules: Record<WorkerOperationId, WorkerRule> = {
     request: ({ worker }) => ({ body: { request_id: randomUUID(), worker, free: 0, wait_ms: 0 } }),
     otherKey: 403,
   },
+  identifyInstallation: { request: () => ({}), otherKey: "success" },
   heartbeat: { request: ({ worker }) => ({ body: { worker, executions: [] } }), otherKey: 403 },
   signals: { request: ({ worker }) => ({ query: `worker_id=${worker.worker_id}` }), otherKey: 403 },
   history: { request: ({ execution }) => ({ params: { executionId: execution } }), otherKey: 404 },

@@ -37,13 +37,15 @@ import { EngineHealth } from "./engine/engine-health.ts";
 import { DockerImages } from "./images/docker-images.ts";
 import { removeImage } from "./images/remove-image.ts";
 import { removeSandboxes, removeUnusedShared } from "./leftovers.ts";
+import { LostWorkers } from "./lost-workers.ts";
+import { Presence } from "./presence.ts";
 import { reap } from "./reap.ts";
 import { prepareSeccomp } from "./seccomp-option.ts";
 import { seccompProfile } from "./seccomp-profile.ts";
 import type { SharedResources } from "./shared-resources.ts";
 import { BundleVolumes } from "./volumes/bundle-volumes.ts";
 import { probeOverlays } from "./volumes/probe-overlays.ts";
-import { removeVolume } from "./volumes/sandbox-volumes.ts";
+import { removeVolume } from "./volumes/remove-volume.ts";
 import { ensureSystemImage } from "./volumes/system-image.ts";
 
 const defaultLayerBytes = 20 * 2 ** 30;
@@ -65,6 +67,8 @@ export interface DockerProviderOptions {
   /** Whether other processes of the worker execute isolated runs. `reap` then leaves their sandboxes alone. */
   hasIsolatedRuns?: boolean;
   docker?: DockerOptions | undefined;
+  /** Returns the id of the server's installation, if the server responds and knows it. */
+  findInstallation?: () => Promise<string | undefined>;
   /** The private addresses from which images can be pulled. */
   exceptions?: Exceptions;
   /**
@@ -74,30 +78,40 @@ export interface DockerProviderOptions {
   maxLayerBytes?: number;
   /** Called for each sandbox that could not be opened. */
   onOpenFailed?: () => void;
+  /** Called when the provider was stopped, which also happens if its check fails. */
+  onStopped?: (() => Promise<void>) | undefined;
   log: Log;
 }
 
 export async function openDockerProvider(options: DockerProviderOptions): Promise<SandboxProvider> {
   const { root, mainRoot = root, log, docker: dockerOptions = {} } = options;
   mkdirSync(root, { recursive: true });
-  const owner = openOwner({ root, mainRoot, file: ".docker-owner", owner: dockerOptions.owner });
+  const { findInstallation } = options;
+  const owner = await openOwner({
+    ...{ root, mainRoot, file: ".docker-owner", owner: dockerOptions.owner, findInstallation },
+  });
   const engine = await openEngine(dockerOptions.engine);
   const { docker } = engine;
+  const presence = new Presence(docker, owner);
+  const isMain = mainRoot === root;
+  await presence.refresh();
+  if (isMain) await presence.removeEarlier();
   const systemImage = await ensureSystemImage(engine, {
     ...{ owner, image: dockerOptions.systemImage, log },
   });
+  await presence.announceUse(systemImage);
   const description = await describeEngine(engine);
   const { architecture } = description;
   const profile = seccompProfile(architecture);
   const { runtime } = dockerOptions;
   const { capabilities, ids } = await describeCapabilities(engine, {
-    ...{ image: systemImage, runtime, hasSeccompProfile: profile !== undefined },
+    ...{ owner, image: systemImage, runtime, hasSeccompProfile: profile !== undefined },
   });
-  const bundleVolumes = new BundleVolumes({ docker, owner, image: systemImage });
+  const bundleVolumes = new BundleVolumes({ docker, owner, image: systemImage, presence });
   const shared: SharedResources = {
     ...{ engine, docker, owner, log, capabilities, ids, systemImage, runtime, bundleVolumes },
     seccomp: await prepareSeccomp(
-      { docker, systemImage },
+      { docker, owner, systemImage },
       { profile, folder: join(root, ".seccomp"), bundleVolumes },
     ),
     description,
@@ -124,8 +138,9 @@ export async function openDockerProvider(options: DockerProviderOptions): Promis
     removeFailed: (ids) => removeSandboxes(docker, owner, ids),
   });
   const provider = new DockerProvider({
-    ...{ shared, images, dockerfileBuilder, sandboxes },
-    reapsIsolated: mainRoot === root && !options.hasIsolatedRuns,
+    ...{ shared, images, dockerfileBuilder, sandboxes, presence, isMain },
+    onStopped: options.onStopped,
+    reapsIsolated: isMain && !options.hasIsolatedRuns,
   });
   try {
     await provider.check();
@@ -144,6 +159,11 @@ class DockerProvider implements SandboxProvider {
   readonly #shared: SharedResources;
   readonly #sandboxes: OpenSandboxes<DockerSandbox>;
   readonly #health: EngineHealth;
+  readonly #presence: Presence;
+  readonly #lostWorkers: LostWorkers;
+  /** Whether this is not the process of an isolated run. */
+  readonly #isMain: boolean;
+  readonly #onStopped: DockerProviderOptions["onStopped"];
   readonly #reapsIsolated: boolean;
 
   constructor(options: {
@@ -151,6 +171,9 @@ class DockerProvider implements SandboxProvider {
     images: DockerImages;
     dockerfileBuilder: DockerfileBuilder | undefined;
     sandboxes: OpenSandboxes<DockerSandbox>;
+    presence: Presence;
+    isMain: boolean;
+    onStopped: DockerProviderOptions["onStopped"];
     reapsIsolated: boolean;
   }) {
     this.#shared = options.shared;
@@ -158,6 +181,10 @@ class DockerProvider implements SandboxProvider {
     this.dockerfileBuilder = options.dockerfileBuilder;
     this.#health = new EngineHealth({ ...options.shared.engine, log: options.shared.log });
     this.#sandboxes = options.sandboxes;
+    this.#presence = options.presence;
+    this.#lostWorkers = new LostWorkers(options.shared);
+    this.#isMain = options.isMain;
+    this.#onStopped = options.onStopped;
     this.#reapsIsolated = options.reapsIsolated;
   }
 
@@ -229,6 +256,7 @@ class DockerProvider implements SandboxProvider {
 
   async reap(keep: (label: Label) => boolean): Promise<string[]> {
     const open = this.#sandboxes.ids();
+    await this.#removeIncompleteBases();
     const removed = await reap(this.#shared, { keep, open, withIsolated: this.#reapsIsolated });
     await this.#removeUnused().catch((error) =>
       this.#shared.log.warn({ error }, "failed to remove unused volumes and images"),
@@ -239,10 +267,31 @@ class DockerProvider implements SandboxProvider {
   /** Removes old programs, bundles and system images that nothing uses, and what interrupted pulls left behind. */
   async #removeUnused(): Promise<void> {
     const { docker, owner, systemImage, bundleVolumes, programs, seccomp } = this.#shared;
+    const { installation, formerInstallations = [] } = owner;
     const volumes = await Promise.all([bundleVolumes.get(programs), seccomp.volume()]);
     const inUse = new Set([systemImage, ...volumes.filter((volume) => volume !== undefined)]);
-    await removeUnusedShared(docker, owner, { inUse, unusedMs: KEEP_UNUSED_MS });
+    for (const each of [installation, ...formerInstallations])
+      await removeUnusedShared(docker, { installation: each }, { inUse, unusedMs: KEEP_UNUSED_MS });
     await this.images.reap();
+  }
+
+  /** Somebody may have removed their volumes: an operator, or a worker for which this one was lost. */
+  async #removeIncompleteBases(): Promise<void> {
+    const { docker, bases, log } = this.#shared;
+    const removed = await bases.removeIncomplete(async () => {
+      const [{ Volumes: volumes }, images] = await Promise.all([
+        docker.listVolumes(),
+        docker.listImages({ all: true }),
+      ]);
+      return new Set([...(volumes ?? []).map(({ Name }) => Name), ...images.map(({ Id }) => Id)]);
+    });
+    if (removed.length > 0) log.warn({ bases: removed }, "forgot bases whose volumes were removed");
+  }
+
+  async removeFinished(): Promise<void> {
+    await this.#presence.refresh();
+    await this.#removeIncompleteBases();
+    await this.#lostWorkers.remove();
   }
 
   async check(): Promise<void> {
@@ -251,5 +300,8 @@ class DockerProvider implements SandboxProvider {
 
   async stop(): Promise<void> {
     await this.#sandboxes.stop();
+    // A worker that starts again continues to use what it has saved, but an isolated run does not.
+    if (!this.#isMain) await this.#presence.remove().catch(() => {}); // the worker's next start removes it
+    await this.#onStopped?.();
   }
 }

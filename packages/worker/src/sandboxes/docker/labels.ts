@@ -3,9 +3,10 @@
  * installation and kind, so that leftovers can be found after a crash of the worker or the engine.
  *
  * Objects of a sandbox belong to one worker. Objects that are shared by content (programs, system images) belong to the
- * installation. Their names contain a hash of the installation, because several installations can share an engine.
+ * installation, whose workers announce which of them they use (presence.ts). Their names contain a hash of the installation,
+ * because several installations can share an engine.
  */
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import type { Owner } from "../owner.ts";
 import type { Label } from "../sandbox.ts";
 
@@ -23,6 +24,8 @@ export const labelNames = {
   content: "outrider.content",
   /** In the record of a shared volume: the name of the volume that is complete. */
   volume: "outrider.volume",
+  /** Of a worker's presence: the names of the shared objects that it uses, as JSON. */
+  uses: "outrider.uses",
 } as const;
 
 const namePrefix = "outrider";
@@ -44,6 +47,11 @@ export function sandboxLabels(
   };
 }
 
+/** Returns the labels of what a worker creates to find out what an engine can do. `reap` removes it after a crash. */
+export function probeLabels(owner: Owner, sandbox = `probe-${randomUUID()}`): Record<string, string> {
+  return sandboxLabels(owner, { kind: "probe", sandbox, label: { purpose: "check" } });
+}
+
 /** Returns the labels of an object that all workers of the installation share. */
 export function sharedLabels(
   { installation }: Pick<Owner, "installation">,
@@ -56,9 +64,11 @@ export function sharedLabels(
   };
 }
 
-/** Returns the `filters` of list requests that match objects with all of these labels. */
-export function labelFilters(labels: Record<string, string>): { label: string[] } {
-  return { label: Object.entries(labels).map(([name, value]) => `${name}=${value}`) };
+/** Returns the `filters` of list requests that match objects with all of these labels. Undefined stands for any value. */
+export function labelFilters(labels: Record<string, string | undefined>): { label: string[] } {
+  return {
+    label: Object.entries(labels).map(([name, value]) => (value === undefined ? name : `${name}=${value}`)),
+  };
 }
 
 /** Parses the sandbox's `Label`. Somebody else may have changed it, so an invalid one counts as empty. */

@@ -6,8 +6,11 @@ import type Docker from "dockerode";
 import { isOwnWorker, type Owner } from "../owner.ts";
 import type { Label } from "../sandbox.ts";
 import { isEngineError } from "./engine/errors.ts";
+import { removeImage } from "./images/remove-image.ts";
 import { labelFilters, labelNames, parseLabel } from "./labels.ts";
-import { bundleKind, bundleRecordKind, removeVolume } from "./volumes/bundle-volume.ts";
+import { parseUses } from "./presence.ts";
+import { bundleKind, bundleRecordKind } from "./volumes/bundle-volume.ts";
+import { removeVolume } from "./volumes/remove-volume.ts";
 import { systemImageKind } from "./volumes/system-image.ts";
 
 export interface SandboxObjects {
@@ -25,9 +28,9 @@ export async function listSandboxObjects(
   owner: Owner,
   { withIsolated = false } = {},
 ): Promise<SandboxObjects[]> {
-  const { installation } = owner;
-  const objects = (await listObjects(docker, { [labelNames.installation]: installation })).filter(
-    ({ labels }) => isOwnWorker(owner, labels[labelNames.worker], { withIsolated }),
+  // The worker's name is unique. Its objects may be of a time when it did not know its installation yet.
+  const objects = (await listObjects(docker, { [labelNames.worker]: undefined })).filter(({ labels }) =>
+    isOwnWorker(owner, labels[labelNames.worker], { withIsolated }),
   );
   const found = new Map<string, SandboxObjects>();
   for (const { type, id, labels } of objects) {
@@ -43,15 +46,20 @@ export async function listSandboxObjects(
   return [...found.values()];
 }
 
-interface EngineObject {
+export interface EngineObject {
   type: "containers" | "volumes" | "images";
   id: string;
   labels: Record<string, string>;
   /** Milliseconds since the Unix epoch. */
   createdAt: number;
+  /** Whether it is a container that has not ended. */
+  isRunning: boolean;
 }
 
-async function listObjects(docker: Docker, labels: Record<string, string>): Promise<EngineObject[]> {
+export async function listObjects(
+  docker: Docker,
+  labels: Record<string, string | undefined>,
+): Promise<EngineObject[]> {
   const filters = JSON.stringify(labelFilters(labels));
   const [containers, { Volumes: volumes }, images] = await Promise.all([
     docker.listContainers({ all: true, filters }),
@@ -59,18 +67,24 @@ async function listObjects(docker: Docker, labels: Record<string, string>): Prom
     docker.listImages({ filters }),
   ]);
   return [
-    ...containers.map(({ Id: id, Labels, Created }) => ({
+    ...containers.map(({ Id: id, Labels, Created, State }) => ({
       ...{ type: "containers" as const, id, labels: Labels, createdAt: Created * 1_000 },
+      isRunning: !endedStates.includes(State),
     })),
     ...(volumes ?? []).map((volume) => ({
       ...{ type: "volumes" as const, id: volume.Name, labels: volume.Labels },
       createdAt: Date.parse((volume as { CreatedAt?: string }).CreatedAt ?? ""),
+      isRunning: false,
     })),
     ...images.map(({ Id: id, Labels, Created }) => ({
       ...{ type: "images" as const, id, labels: Labels ?? {}, createdAt: Created * 1_000 },
+      isRunning: false,
     })),
   ];
 }
+
+/** Docker and Podman have different names for what has not started. */
+const endedStates = ["created", "configured", "initialized", "exited", "stopped", "dead"];
 
 export async function removeSandboxObjects(
   docker: Docker,
@@ -106,30 +120,25 @@ export async function removeContainer(docker: Docker, id: string): Promise<void>
   }
 }
 
-export async function removeImage(docker: Docker, id: string): Promise<void> {
-  try {
-    await docker.getImage(id).remove({ force: true });
-  } catch (error) {
-    if (!isEngineError(error, "not_found", "image_not_found")) throw error;
-  }
-}
-
 /** Helper containers exist for less than this, even on a slow engine. */
 const HELPER_MS = 30 * 60_000;
 
 /**
  * Removes old objects that the installation's workers share: helper containers of crashed workers, bundles that were
- * not filled completely, and bundles and system images that are older than `unusedMs`, are not used by a container, and
- * are not among `inUse`. Workers make them again when they need them.
+ * not filled completely, and bundles and system images that are older than `unusedMs`, are not used by a container, are
+ * not among `inUse`, and that no worker of the installation has announced to use. Workers make them again when they need
+ * them.
  */
 export async function removeUnusedShared(
   docker: Docker,
   { installation }: Pick<Owner, "installation">,
   { inUse, unusedMs, now = Date.now() }: { inUse: ReadonlySet<string>; unusedMs: number; now?: number },
 ): Promise<string[]> {
-  const objects = (await listObjects(docker, { [labelNames.installation]: installation })).filter(
+  const all = await listObjects(docker, { [labelNames.installation]: installation });
+  const objects = all.filter(
     ({ labels }) => labels[labelNames.sandbox] === undefined && labels[labelNames.content] !== undefined,
   );
+  const used = new Set([...inUse, ...all.flatMap(({ labels }) => parseUses(labels))]);
   const kindOf = ({ labels }: EngineObject) => labels[labelNames.kind];
   const isOld = ({ createdAt }: EngineObject, ageMs: number) => now - createdAt > ageMs;
   const recorded = new Set(objects.flatMap(({ labels }) => labels[labelNames.volume] ?? []));
@@ -146,7 +155,7 @@ export async function removeUnusedShared(
     if (isOld(object, HELPER_MS)) await remove(object, () => removeContainer(docker, object.id));
   for (const object of objects.filter((each) => kindOf(each) === bundleKind && each.type === "volumes")) {
     const isComplete = recorded.has(object.id);
-    if (inUse.has(object.id) || !isOld(object, isComplete ? unusedMs : HELPER_MS)) continue;
+    if (used.has(object.id) || !isOld(object, isComplete ? unusedMs : HELPER_MS)) continue;
     await remove(object, () => docker.getVolume(object.id).remove());
   }
   const volumes = new Set(objects.map(({ id }) => id));
@@ -156,7 +165,7 @@ export async function removeUnusedShared(
       await remove(object, () => removeVolume(docker, object.id));
   }
   for (const object of objects.filter((each) => kindOf(each) === systemImageKind && each.type === "images"))
-    if (!inUse.has(object.id) && isOld(object, unusedMs))
+    if (!used.has(object.id) && isOld(object, unusedMs))
       await remove(object, async () => void (await docker.getImage(object.id).remove()));
   return removed;
 }

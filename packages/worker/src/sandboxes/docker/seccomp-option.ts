@@ -4,8 +4,10 @@
  */
 import { join } from "node:path";
 import type Docker from "dockerode";
+import type { Owner } from "../owner.ts";
 import { storeBundle } from "../store-bundle.ts";
 import { isEngineError } from "./engine/errors.ts";
+import { probeLabels } from "./labels.ts";
 import type { BundleVolumes } from "./volumes/bundle-volumes.ts";
 import { mountpointOf } from "./volumes/sandbox-volumes.ts";
 
@@ -18,6 +20,7 @@ export interface SeccompOption {
 
 interface Engine {
   docker: Docker;
+  owner: Owner;
   systemImage: string;
 }
 
@@ -39,10 +42,10 @@ export async function prepareSeccomp(
 }
 
 /** Engines that expect a path try to open it when the container is created. */
-async function acceptsProfile({ docker, systemImage }: Engine): Promise<boolean> {
+async function acceptsProfile({ docker, owner, systemImage }: Engine): Promise<boolean> {
   try {
     const container = await docker.createContainer({
-      ...{ Image: systemImage, Cmd: ["none"] },
+      ...{ Image: systemImage, Cmd: ["none"], Labels: probeLabels(owner) },
       HostConfig: { NetworkMode: "none", SecurityOpt: ['seccomp={"defaultAction":"SCMP_ACT_ALLOW"}'] },
     });
     await container.remove({ force: true });

@@ -93,7 +93,7 @@ export async function openKubernetesProvider(options: KubernetesProviderOptions)
   });
   const shared: SharedResources = {
     ...{ cluster, systemImage, podOptions, log },
-    owner: openOwner({ root, mainRoot, file: ".kubernetes-owner", owner: kubernetes.owner }),
+    owner: await openOwner({ root, mainRoot, file: ".kubernetes-owner", owner: kubernetes.owner }),
     ownerReference: await findOwnPod(cluster),
     startLimits: { ...defaultStartLimits, ...kubernetes.startLimits },
     capabilities: describeCapabilities(),

@@ -90,6 +90,19 @@ export class DockerBases {
     return objects;
   }
 
+  /** Forgets the bases with an object that is not among the existing ones, unless they are in use. Returns their names. */
+  async removeIncomplete(listExisting: () => Promise<ReadonlySet<string>>): Promise<string[]> {
+    const names = this.#names(); // those that are added meanwhile are complete
+    if (names.length === 0) return [];
+    const existing = await listExisting();
+    const isIncomplete = (name: string) => !objectsOf(this.#read(name)).every((id) => existing.has(id));
+    const incomplete = names.filter(
+      (name) => this.has(name) && !this.#useCounts.has(name) && isIncomplete(name),
+    );
+    for (const name of incomplete) rmSync(this.#path(name));
+    return incomplete;
+  }
+
   /** Returns the names of all volumes and images of bases. */
   objectNames(): Set<string> {
     const all = this.#names().map((name) => this.#read(name));

@@ -8,6 +8,7 @@ import type Docker from "dockerode";
 import { ImageError } from "../../../images/image-error.ts";
 import { parseConfig } from "../../../images/manifest.ts";
 import type { Log } from "../../../log.ts";
+import { explainBuildKitProblem } from "../../buildkit-support.ts";
 import type { Capability } from "../../limits.ts";
 import type { Owner } from "../../owner.ts";
 import {
@@ -52,11 +53,11 @@ export interface BuildKitOptions {
 
 /** Rejects engines without BuildKit, and runtimes that it would not use. */
 export function openBuildKit(options: BuildKitOptions): DockerfileBuilder {
-  const { description, runtime } = options;
-  const refuse = (problem: string) =>
-    new EngineError("failed", `${problem} Remove --docker-builder (OUTRIDER_DOCKER_BUILDER).`);
-  if (description.name !== "docker") throw refuse(`${engineTitle(description)} has no BuildKit.`);
-  if (runtime !== undefined) throw refuse(`BuildKit cannot execute commands with the runtime ${runtime}.`);
+  const { description, runtime = description.defaultRuntime } = options;
+  const title = engineTitle(description);
+  const problem = explainBuildKitProblem({ engine: description.name, title, runtime });
+  if (problem !== undefined)
+    throw new EngineError("failed", `${problem} Remove --docker-builder (OUTRIDER_DOCKER_BUILDER).`);
   return new BuildKit(options);
 }
 

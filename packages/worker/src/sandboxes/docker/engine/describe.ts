@@ -2,6 +2,8 @@ import { randomUUID } from "node:crypto";
 import type Docker from "dockerode";
 import { printable } from "../../../images/image-error.ts";
 import type { Capabilities, Capability } from "../../limits.ts";
+import type { Owner } from "../../owner.ts";
+import { probeLabels, sandboxObjectName } from "../labels.ts";
 import type { Engine } from "./connect.ts";
 import { type EngineError, isEngineError } from "./errors.ts";
 
@@ -73,6 +75,8 @@ export function engineTitle({ name, version }: Pick<EngineDescription, "name" | 
 }
 
 export interface CapabilityOptions {
+  /** Whose the objects are that probe disk limits. */
+  owner: Owner;
   /** Any image that the engine has, for the container that probes disk limits. It is never started. */
   image: string;
   /** The runtime of the containers. Default: the engine's. */
@@ -108,7 +112,7 @@ export async function describeCapabilities(
             reason: `The runtime ${runtime} cannot limit the number of processes. Limit the memory instead.`,
           }
         : limit(hasGroups && info.PidsLimit, "the number of processes"),
-      disk: await probeDiskLimit(engine, { title, image: options.image }),
+      disk: await probeDiskLimit(engine, { ...options, title }),
       network: { enforced: true, by: "a network namespace" },
       seccomp: describeSeccomp({ info, title, runtime, hasProfile: options.hasSeccompProfile }),
       // An engine would pause the container's first process too, which could then not end it at its deadline.
@@ -165,16 +169,20 @@ function describeIds({
  */
 async function probeDiskLimit(
   { docker }: Engine,
-  { title, image }: { title: string; image: string },
+  { owner, title, image }: Pick<CapabilityOptions, "owner" | "image"> & { title: string },
 ): Promise<Capability> {
+  const sandbox = `probe-${randomUUID()}`;
+  const labels = probeLabels(owner, sandbox);
   try {
     const container = await docker.createContainer({
-      ...{ Image: image, Cmd: ["true"] },
+      ...{ Image: image, Cmd: ["true"], Labels: labels },
       HostConfig: { NetworkMode: "none", StorageOpt: { size: "16M" } },
     });
     await container.remove({ force: true });
-    const volume = `outrider-disk-probe-${randomUUID()}`;
-    await docker.createVolume({ Name: volume, Driver: "local", DriverOpts: { size: "16M" } });
+    const volume = sandboxObjectName(owner, { sandbox, kind: "volume" });
+    await docker.createVolume({
+      ...{ Name: volume, Labels: labels, Driver: "local", DriverOpts: { size: "16M" } },
+    });
     await docker.getVolume(volume).remove({ force: true });
     return { enforced: true, by: `storage quotas of ${title}` };
   } catch (error) {

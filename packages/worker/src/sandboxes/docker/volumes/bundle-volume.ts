@@ -14,6 +14,7 @@ import type { Bundle } from "../../sandbox.ts";
 import { isEngineError } from "../engine/errors.ts";
 import { labelNames, sharedLabels, sharedObjectName } from "../labels.ts";
 import { uploadEntries } from "./archive.ts";
+import { removeVolume } from "./remove-volume.ts";
 
 export const bundleKind = "bundle";
 export const bundleRecordKind = "bundle-record";
@@ -91,11 +92,3 @@ async function fill(docker: Docker, volume: string, options: BundleVolumeOptions
 }
 
 const volumeOptions = { NoCopy: true, Labels: {}, DriverConfig: { Name: "local", Options: {} } };
-
-export async function removeVolume(docker: Docker, name: string): Promise<void> {
-  try {
-    await docker.getVolume(name).remove({ force: true });
-  } catch (error) {
-    if (!isEngineError(error, "not_found")) throw error;
-  }
-}

@@ -1,14 +1,23 @@
 import type Docker from "dockerode";
 import type { Owner } from "../../owner.ts";
 import type { Bundle } from "../../sandbox.ts";
+import type { Presence } from "../presence.ts";
 import { ensureBundleVolume } from "./bundle-volume.ts";
+
+interface BundleVolumesOptions {
+  docker: Docker;
+  owner: Owner;
+  image: string;
+  presence: Pick<Presence, "announceUse">;
+}
 
 /** The volumes of bundles. */
 export class BundleVolumes {
-  readonly #options: { docker: Docker; owner: Owner; image: string };
+  readonly #options: BundleVolumesOptions;
+  readonly #announced = new Map<string, string>();
   readonly #opening = new Map<string, Promise<string>>();
 
-  constructor(options: { docker: Docker; owner: Owner; image: string }) {
+  constructor(options: BundleVolumesOptions) {
     this.#options = options;
   }
 
@@ -16,11 +25,19 @@ export class BundleVolumes {
   get(bundle: Bundle): Promise<string> {
     const opening = this.#opening.get(bundle.id);
     if (opening) return opening;
-    const { docker, ...options } = this.#options;
-    const opened = ensureBundleVolume(docker, { ...options, bundle }).finally(() =>
-      this.#opening.delete(bundle.id),
-    );
+    const opened = this.#open(bundle).finally(() => this.#opening.delete(bundle.id));
     this.#opening.set(bundle.id, opened);
     return opened;
+  }
+
+  /** Another worker may be about to remove a volume that nobody has used for long. */
+  async #open(bundle: Bundle): Promise<string> {
+    const { docker, presence, ...options } = this.#options;
+    for (;;) {
+      const volume = await ensureBundleVolume(docker, { ...options, bundle });
+      if (this.#announced.get(bundle.id) === volume) return volume;
+      await presence.announceUse(volume);
+      this.#announced.set(bundle.id, volume);
+    }
   }
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { createArchive } from "../../files/file-archive.ts";
 import { runTool, type ToolResources } from "../containers/run-tool.ts";
 import { isEngineError } from "../engine/errors.ts";
-import { sandboxLabels, sandboxObjectName } from "../labels.ts";
+import { probeLabels, sandboxObjectName } from "../labels.ts";
 import type { SharedResources } from "../shared-resources.ts";
 import { fillVolume } from "./fill-volume.ts";
 import { mountpointOf, SandboxVolumes } from "./sandbox-volumes.ts";
@@ -16,7 +16,7 @@ type ProbeOptions = ToolResources & Pick<SharedResources, "owner" | "log">;
 export async function probeOverlays(options: ProbeOptions): Promise<boolean> {
   const { docker, owner, systemImage, log } = options;
   const sandbox = `probe-${randomUUID()}`;
-  const labels = sandboxLabels(owner, { kind: "probe", sandbox, label: { purpose: "check" } });
+  const labels = probeLabels(owner, sandbox);
   const prefix = sandboxObjectName(owner, { sandbox, kind: "volume" });
   const volumes = new SandboxVolumes(docker, { prefix, labels });
   try {

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type Docker from "dockerode";
-import { isEngineError } from "../engine/errors.ts";
+import { removeVolume } from "./remove-volume.ts";
 
 type Labels = Record<string, string>;
 
@@ -60,14 +60,6 @@ export class SandboxVolumes {
   async remove(): Promise<void> {
     await Promise.all([...this.#names].map((name) => removeVolume(this.#docker, name)));
     this.#names.clear();
-  }
-}
-
-export async function removeVolume(docker: Docker, name: string): Promise<void> {
-  try {
-    await docker.getVolume(name).remove({ force: true });
-  } catch (error) {
-    if (!isEngineError(error, "not_found")) throw error;
   }
 }
 
