@@ -36,8 +36,7 @@ export const nativeProgram = (name: string) => join(buildFolder, name);
  */
 export async function installPrograms(root: string): Promise<Bundle> {
   const ripgrep = await findRipgrep();
-  if (!existsSync(nativeProgram("outrider-init")))
-    throw new Error("The sandbox programs are not built: run scripts/setup in Outrider's folder.");
+  assertBuilt(nativeProgram("outrider-init"));
   const built = programNames.map((name): [string, string] => [name, nativeProgram(name)]);
   const programs = { rg: ripgrep, ...Object.fromEntries(built) };
   const parent = join(root, ".programs");
@@ -51,6 +50,21 @@ export async function installPrograms(root: string): Promise<Bundle> {
   for (const name of readdirSync(parent))
     if (name !== bundle.id) rmSync(join(parent, name), { recursive: true, force: true });
   return bundle;
+}
+
+/** The names of processors, as in the names of images' platforms, by the field `e_machine` of ELF files. */
+const architectures: Record<number, string> = { 62: "amd64", 183: "arm64" };
+
+/** Returns the architecture for which the programs were built, such as `amd64`. */
+export function programArchitecture(path = nativeProgram("outrider-init")): string {
+  assertBuilt(path);
+  const machine = readFileSync(path).readUInt16LE(18);
+  return architectures[machine] ?? `the architecture ${machine}`;
+}
+
+function assertBuilt(path: string): void {
+  if (!existsSync(path))
+    throw new Error("The sandbox programs are not built: run scripts/setup in Outrider's folder.");
 }
 
 /** The package throws while it is loaded if it has no program for this system. */
