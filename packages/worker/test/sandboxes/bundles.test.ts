@@ -2,7 +2,12 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { installPrograms, programArchitecture } from "../../src/sandboxes/files/programs.ts";
+import {
+  findRipgrep,
+  installPrograms,
+  nativeProgram,
+  programArchitecture,
+} from "../../src/sandboxes/files/programs.ts";
 import { storeBundle } from "../../src/sandboxes/store-bundle.ts";
 
 let folder: string;
@@ -39,6 +44,11 @@ test("the programs of an earlier version are removed", async () => {
   const { id } = await installPrograms(folder);
   expect(readdirSync(join(folder, ".programs"))).toEqual([id]);
   expect(await installPrograms(folder)).toMatchObject({ id });
+});
+
+test("the programs are for Linux on every system", async () => {
+  expect(await findRipgrep("linux")).toMatch(/ripgrep-linux-\w+\/bin\/rg$/);
+  expect(await findRipgrep("darwin")).toBe(nativeProgram("rg"));
 });
 
 test("the architecture of the programs is that of their files", () => {

@@ -36,7 +36,7 @@ export const nativeProgram = (name: string) => join(buildFolder, name);
  */
 export async function installPrograms(root: string): Promise<Bundle> {
   const ripgrep = await findRipgrep();
-  assertBuilt(nativeProgram("outrider-init"));
+  for (const path of [nativeProgram("outrider-init"), ripgrep]) assertBuilt(path);
   const built = programNames.map((name): [string, string] => [name, nativeProgram(name)]);
   const programs = { rg: ripgrep, ...Object.fromEntries(built) };
   const parent = join(root, ".programs");
@@ -67,8 +67,12 @@ function assertBuilt(path: string): void {
     throw new Error("The sandbox programs are not built: run scripts/setup in Outrider's folder.");
 }
 
-/** The package throws while it is loaded if it has no program for this system. */
-async function findRipgrep(): Promise<string> {
+/**
+ * Returns the path of ripgrep for Linux. On other systems, npm installs that of the system, and scripts/setup downloads the
+ * one for containers. The package throws while it is loaded if it has no program for this system.
+ */
+export async function findRipgrep(platform: NodeJS.Platform = process.platform): Promise<string> {
+  if (platform !== "linux") return nativeProgram("rg");
   try {
     return (await import("@vscode/ripgrep")).rgPath;
   } catch {
