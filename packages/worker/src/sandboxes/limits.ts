@@ -27,12 +27,16 @@ export type Enforced = Record<
 const limitFields = { memory: "memory_mb", cpus: "cpus", pids: "pids", disk: "disk_mb" } as const;
 const limitedControls = Object.keys(limitFields) as (keyof typeof limitFields)[];
 
-/** Limits for environments that set none. There is no default CPU limit: a sandbox may use every idle CPU. */
-export const defaultLimits: Limits = {
-  memory_mb: Math.min(4096, Math.floor(totalmem() / 2 ** 21)),
-  pids: 4096,
-  disk_mb: 10 * 1024,
-};
+/**
+ * Returns the limits for environments that set none, on a machine with this much memory. There is no default CPU limit: a
+ * sandbox may use every idle CPU.
+ */
+export function defaultLimitsOf(memoryBytes: number): Limits {
+  return { memory_mb: Math.min(4096, Math.floor(memoryBytes / 2 ** 21)), pids: 4096, disk_mb: 10 * 1024 };
+}
+
+/** Those of this machine. */
+export const defaultLimits: Limits = defaultLimitsOf(totalmem());
 
 /** Thrown when an environment requests what this worker cannot enforce. The sandbox is then not opened. */
 export class NotEnforceableError extends Error {
@@ -56,13 +60,17 @@ export class LimitNotEnforceableError extends NotEnforceableError {
  * Returns a sandbox's limits. Every requested limit must be enforceable. Defaults apply to the other limits where this
  * worker can enforce them.
  */
-export function resolveLimits(requested: Limits, capabilities: Capabilities): Limits {
+export function resolveLimits(
+  requested: Limits,
+  capabilities: Capabilities,
+  defaults: Limits = defaultLimits,
+): Limits {
   const limits: Limits = {};
   for (const control of limitedControls) {
     const field = limitFields[control];
     const capability = capabilities[control];
     if (capability.enforced) {
-      const limit = requested[field] ?? defaultLimits[field];
+      const limit = requested[field] ?? defaults[field];
       if (limit !== undefined) limits[field] = limit;
     } else if (requested[field] !== undefined) {
       throw new LimitNotEnforceableError(field, capability.reason);

@@ -67,7 +67,7 @@ describe.skipIf(!canRunEngines)("the containers of a sandbox", () => {
       owner: newOwner(),
       ...{ image: systemImage, hasSeccompProfile: true },
     });
-    const resources = { docker: engine.docker, systemImage, runtime: undefined, capabilities };
+    const resources = { docker: engine.docker, systemImage, runtime: undefined, capabilities, defaultLimits };
     const labels = sharedLabels(newOwner(), { kind: "test", content: "" });
     // The first file is that of control groups of version 1, the other one that of version 2.
     const script = "cd /sys/fs/cgroup; cat memory/memory.limit_in_bytes memory.max; true";

@@ -1,8 +1,8 @@
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
-import { ensureSystemImage } from "../../src/sandboxes/docker/volumes/system-image.ts";
-import { newOwner, openSharedEngine } from "./docker-support.ts";
+import { ensureSystemImage, pulledSystemImage } from "../../src/sandboxes/docker/volumes/system-image.ts";
+import { importBusybox, newOwner, openSharedEngine } from "./docker-support.ts";
 import { canRunEngines } from "./test-engine.ts";
 
 /** Prints one line for each program that works. */
@@ -59,5 +59,18 @@ describe.skipIf(!canRunEngines)("the system image", () => {
       ...["certificates", "touch: cannot touch '/etc/x': Permission denied", "0"],
     ]);
     expect(StatusCode).toBe(0);
+  });
+
+  it("is pulled if the worker does not run on Linux, whose programs containers need", async () => {
+    const engine = await openSharedEngine();
+    const image = engine.docker.getImage(await importBusybox(engine));
+    const [repo = "", tag = ""] = pulledSystemImage.split(":");
+    await image.tag({ repo, tag });
+    try {
+      const found = await ensureSystemImage(engine, { owner: newOwner(), platform: "darwin" });
+      expect(found).toBe((await image.inspect()).Id);
+    } finally {
+      await engine.docker.getImage(pulledSystemImage).remove();
+    }
   });
 });

@@ -2,7 +2,12 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { installPrograms } from "../../src/sandboxes/files/programs.ts";
+import {
+  findRipgrep,
+  installPrograms,
+  nativeProgram,
+  programArchitecture,
+} from "../../src/sandboxes/files/programs.ts";
 import { storeBundle } from "../../src/sandboxes/store-bundle.ts";
 
 let folder: string;
@@ -39,4 +44,23 @@ test("the programs of an earlier version are removed", async () => {
   const { id } = await installPrograms(folder);
   expect(readdirSync(join(folder, ".programs"))).toEqual([id]);
   expect(await installPrograms(folder)).toMatchObject({ id });
+});
+
+test("the programs are for Linux on every system", async () => {
+  expect(await findRipgrep("linux")).toMatch(/ripgrep-linux-\w+\/bin\/rg$/);
+  expect(await findRipgrep("darwin")).toBe(nativeProgram("rg"));
+});
+
+test("the architecture of the programs is that of their files", () => {
+  const write = (machine: number) => {
+    const file = join(folder, "program");
+    writeFileSync(file, Buffer.concat([Buffer.alloc(18), Buffer.from([machine, 0])]));
+    return file;
+  };
+  expect(programArchitecture(write(62))).toBe("amd64");
+  expect(programArchitecture(write(183))).toBe("arm64");
+  expect(programArchitecture(write(22))).toBe("the architecture 22");
+  expect(() => programArchitecture(join(folder, "none"))).toThrow(
+    "The sandbox programs are not built: run scripts/setup in Outrider's folder.",
+  );
 });

@@ -31,7 +31,7 @@ export async function createDockerSandbox(
   const { id, label, image } = options;
   const { docker, owner } = shared;
   assertSandboxId(id);
-  const limits = resolveLimits(options.limits ?? {}, shared.capabilities);
+  const limits = resolveLimits(options.limits ?? {}, shared.capabilities, shared.defaultLimits);
   const resources = new AsyncDisposableStack();
   const labels = sandboxLabels(owner, { kind: "sandbox", sandbox: id, label });
   const volumes = new SandboxVolumes(docker, {

@@ -8,13 +8,14 @@
  *   to a saved base are leftovers, which `reap` removes.
  */
 import { mkdirSync } from "node:fs";
+import { totalmem } from "node:os";
 import { join } from "node:path";
 import { type Exceptions, parseExceptions } from "../../egress/exceptions.ts";
 import type { Log } from "../../log.ts";
 import { checkProvider } from "../check-provider.ts";
 import type { DockerSettings } from "../docker-settings.ts";
 import { installPrograms, ripgrepPath, sandboxCopyPath } from "../files/programs.ts";
-import type { Capabilities } from "../limits.ts";
+import { type Capabilities, defaultLimitsOf } from "../limits.ts";
 import { OpenSandboxes } from "../open-sandboxes.ts";
 import { type Owner, openOwner } from "../owner.ts";
 import type {
@@ -34,6 +35,7 @@ import type { DockerSandbox } from "./docker-sandbox.ts";
 import { openEngine } from "./engine/connect.ts";
 import { describeCapabilities, describeEngine } from "./engine/describe.ts";
 import { EngineHealth } from "./engine/engine-health.ts";
+import { assertArchitecture, readMemory } from "./engine/engine-machine.ts";
 import { DockerImages } from "./images/docker-images.ts";
 import { removeImage } from "./images/remove-image.ts";
 import { removeSandboxes, removeUnusedShared } from "./leftovers.ts";
@@ -92,6 +94,9 @@ export async function openDockerProvider(options: DockerProviderOptions): Promis
   });
   const engine = await openEngine(dockerOptions.engine);
   const { docker } = engine;
+  const description = await describeEngine(engine);
+  const { architecture } = description;
+  assertArchitecture(architecture);
   const presence = new Presence(docker, owner);
   const isMain = mainRoot === root;
   await presence.refresh();
@@ -100,16 +105,16 @@ export async function openDockerProvider(options: DockerProviderOptions): Promis
     ...{ owner, image: dockerOptions.systemImage, log },
   });
   await presence.announceUse(systemImage);
-  const description = await describeEngine(engine);
-  const { architecture } = description;
   const profile = seccompProfile(architecture);
   const { runtime } = dockerOptions;
   const { capabilities, ids } = await describeCapabilities(engine, {
     ...{ owner, image: systemImage, runtime, hasSeccompProfile: profile !== undefined },
   });
+  const defaultLimits = defaultLimitsOf((await readMemory(engine)) ?? totalmem());
   const bundleVolumes = new BundleVolumes({ docker, owner, image: systemImage, presence });
+  const tool = { docker, owner, systemImage, runtime, capabilities, defaultLimits, log };
   const shared: SharedResources = {
-    ...{ engine, docker, owner, log, capabilities, ids, systemImage, runtime, bundleVolumes },
+    ...{ ...tool, engine, ids, bundleVolumes },
     seccomp: await prepareSeccomp(
       { docker, owner, systemImage },
       { profile, folder: join(root, ".seccomp"), bundleVolumes },
@@ -117,9 +122,7 @@ export async function openDockerProvider(options: DockerProviderOptions): Promis
     description,
     programs: await installPrograms(root),
     bases: new DockerBases(root),
-    canOverlay:
-      dockerOptions.canOverlay ??
-      (await probeOverlays({ docker, owner, systemImage, runtime, capabilities, log })),
+    canOverlay: dockerOptions.canOverlay ?? (await probeOverlays(tool)),
     imageHomes: new Map(),
   };
   const maxCacheBytes = options.maxLayerBytes ?? defaultLayerBytes;

@@ -1,6 +1,6 @@
 import type Docker from "dockerode";
 import type { Log } from "../../log.ts";
-import type { Capabilities, Capability } from "../limits.ts";
+import type { Capabilities, Capability, Limits } from "../limits.ts";
 import type { Owner } from "../owner.ts";
 import type { Bundle } from "../sandbox.ts";
 import type { DockerBases } from "./bases/docker-bases.ts";
@@ -16,6 +16,8 @@ export interface SharedResources {
   owner: Owner;
   log: Log;
   capabilities: Capabilities;
+  /** For environments that set none. */
+  defaultLimits: Limits;
   /** Whether user ids of images are not those of the engine's machine. */
   ids: Capability;
   seccomp: SeccompOption;

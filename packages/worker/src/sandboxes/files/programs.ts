@@ -36,8 +36,7 @@ export const nativeProgram = (name: string) => join(buildFolder, name);
  */
 export async function installPrograms(root: string): Promise<Bundle> {
   const ripgrep = await findRipgrep();
-  if (!existsSync(nativeProgram("outrider-init")))
-    throw new Error("The sandbox programs are not built: run scripts/setup in Outrider's folder.");
+  for (const path of [nativeProgram("outrider-init"), ripgrep]) assertBuilt(path);
   const built = programNames.map((name): [string, string] => [name, nativeProgram(name)]);
   const programs = { rg: ripgrep, ...Object.fromEntries(built) };
   const parent = join(root, ".programs");
@@ -53,8 +52,27 @@ export async function installPrograms(root: string): Promise<Bundle> {
   return bundle;
 }
 
-/** The package throws while it is loaded if it has no program for this system. */
-async function findRipgrep(): Promise<string> {
+/** The names of processors, as in the names of images' platforms, by the field `e_machine` of ELF files. */
+const architectures: Record<number, string> = { 62: "amd64", 183: "arm64" };
+
+/** Returns the architecture for which the programs were built, such as `amd64`. */
+export function programArchitecture(path = nativeProgram("outrider-init")): string {
+  assertBuilt(path);
+  const machine = readFileSync(path).readUInt16LE(18);
+  return architectures[machine] ?? `the architecture ${machine}`;
+}
+
+function assertBuilt(path: string): void {
+  if (!existsSync(path))
+    throw new Error("The sandbox programs are not built: run scripts/setup in Outrider's folder.");
+}
+
+/**
+ * Returns the path of ripgrep for Linux. On other systems, npm installs that of the system, and scripts/setup downloads the
+ * one for containers. The package throws while it is loaded if it has no program for this system.
+ */
+export async function findRipgrep(platform: NodeJS.Platform = process.platform): Promise<string> {
+  if (platform !== "linux") return nativeProgram("rg");
   try {
     return (await import("@vscode/ripgrep")).rgPath;
   } catch {

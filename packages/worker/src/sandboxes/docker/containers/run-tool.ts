@@ -7,7 +7,10 @@ import { attach } from "./attach-stream.ts";
 import { describeLimits } from "./container-spec.ts";
 import { scriptLimits } from "./script-limits.ts";
 
-export type ToolResources = Pick<SharedResources, "docker" | "systemImage" | "runtime" | "capabilities">;
+export type ToolResources = Pick<
+  SharedResources,
+  "docker" | "systemImage" | "runtime" | "capabilities" | "defaultLimits"
+>;
 
 /**
  * Runs a program of the system image as root in a container of its own, and returns its output. The program sees volumes,
@@ -15,7 +18,7 @@ export type ToolResources = Pick<SharedResources, "docker" | "systemImage" | "ru
  * too, so it has limits.
  */
 export async function runTool(
-  { docker, systemImage, runtime, capabilities }: ToolResources,
+  { docker, systemImage, runtime, capabilities, defaultLimits }: ToolResources,
   {
     argv,
     volumes,
@@ -28,7 +31,7 @@ export async function runTool(
   },
 ): Promise<string> {
   const [program = "", ...args] = argv;
-  const { memory_mb, pids } = scriptLimits(resolveLimits({}, capabilities));
+  const { memory_mb, pids } = scriptLimits(resolveLimits({}, capabilities, defaultLimits));
   const container = await docker.createContainer({
     Image: systemImage,
     Labels: labels,

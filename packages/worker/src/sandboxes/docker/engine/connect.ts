@@ -70,6 +70,9 @@ function usualSockets({ runtimeFolder = `/run/user/${process.getuid?.() ?? 0}` }
     join(homedir(), ".docker/run/docker.sock"),
     "/run/podman/podman.sock",
     join(runtimeFolder, "podman/podman.sock"),
+    // On macOS
+    join(homedir(), ".colima/default/docker.sock"),
+    join(homedir(), ".local/share/containers/podman/machine/podman.sock"),
   ];
 }
 

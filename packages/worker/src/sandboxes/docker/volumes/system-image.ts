@@ -2,8 +2,8 @@
  * The system of containers without an image, and of the containers in which the worker's own scripts run.
  *
  * On Linux it is made from the worker's own programs, because that needs no registry: its name contains a hash of what
- * it consists of, so it is made only once for an engine, and again after an update of the worker's machine. An operator can
- * use another image instead.
+ * it consists of, so it is made only once for an engine, and again after an update of the worker's machine. Other systems
+ * have no programs for containers, so their engine pulls an image. An operator can name another one instead.
  */
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
@@ -23,8 +23,12 @@ export interface SystemImageOptions {
   image?: string | undefined;
   signal?: AbortSignal | undefined;
   log?: Log;
+  /** The system of the worker. Default: this one. */
+  platform?: NodeJS.Platform;
 }
 
+/** The default where the worker does not run on Linux. */
+export const pulledSystemImage = "buildpack-deps:bookworm-scm";
 export const systemImageKind = "system-image";
 /** Changes if the image differs although the files of the machine are the same. */
 const FORMAT = 1;
@@ -52,18 +56,14 @@ const folders = [
 
 /** Returns the id of the image. Makes or pulls it if the engine does not have it. */
 export async function ensureSystemImage(engine: Engine, options: SystemImageOptions): Promise<string> {
-  const { image, owner, signal, log } = options;
+  const { owner, signal, log, platform = process.platform } = options;
+  const { image = platform === "linux" ? undefined : pulledSystemImage } = options;
   if (image !== undefined) {
     const known = await findImage(engine, image);
     if (known !== undefined) return known;
     log?.info({ image }, "pulling the system image of sandboxes");
     return await pullSystemImage(engine, image, signal);
   }
-  if (process.platform !== "linux")
-    throw new EngineError(
-      "image_not_found",
-      "This worker cannot make the default system of containers, because it does not run on Linux. Set OUTRIDER_DOCKER_SYSTEM_IMAGE to an image for Linux with bash, git, tar and gzip.",
-    );
   const entries = await listSystemImageEntries();
   const content = hashEntries(entries);
   const name = `${sharedObjectName(owner, "system")}:${content}`;
