@@ -132,7 +132,8 @@ describe.skipIf(!canRunClusters)("a pod that cannot start", () => {
   });
 
   test("because its image cannot be pulled names it", async () => {
-    await expect(openProvider({ systemImage: "127.0.0.1:1/none:1" })).rejects.toThrow(
+    const systemImage = "127.0.0.1:1/none:1";
+    await expect(openProvider({ systemImage, startLimits: { retryMs: 1000 } })).rejects.toThrow(
       /^The node cannot pull the image 127\.0\.0\.1:1\/none:1: .* Check the name of the image/,
     );
   });

@@ -56,7 +56,14 @@ async function openPod(
     ...{ maxSeconds: 600, options: {}, deadlineMs: 60_000 },
     pullCredentials: { registry: "docker.io", username: "me", password: "pass-1234" },
   };
-  const limits = { scheduleMs: 300, startMs: 300, answerMs: 300, secretMs: 0, ...startLimits };
+  const limits = {
+    scheduleMs: 300,
+    startMs: 300,
+    answerMs: 300,
+    secretMs: 0,
+    retryMs: 60_000,
+    ...startLimits,
+  };
   return { pod: new SandboxPod(await openCluster({ kubeconfig }), plan, limits), requests };
 }
 
@@ -100,6 +107,7 @@ describe("a node that cannot pull the image", () => {
     spec: { nodeName: "node-1" },
     status: { phase: "Pending", containerStatuses },
   };
+  const reads = (requests: string[]) => requests.filter((each) => each.startsWith("GET ")).length;
   const connect = async (secretMs: number, isAborted: (requests: string[]) => boolean) => {
     const { pod, requests } = await openPod(() => [200, failing], { secretMs, startMs: 60_000 });
     await pod.create();
@@ -109,11 +117,51 @@ describe("a node that cannot pull the image", () => {
   };
 
   test("may have tried it before the secret existed, so it gets time to try again", async () => {
-    const reads = (requests: string[]) => requests.filter((each) => each.startsWith("GET ")).length;
     expect(await connect(60_000, (requests) => reads(requests) > 1)).toBeUndefined();
   });
 
   test("although it has the secret ends the start", async () => {
     await expect(connect(0, () => false)).rejects.toMatchObject({ code: "image_pull" });
+  });
+});
+
+describe("a node that fails to start the pod for a reason that may be temporary", () => {
+  const failing = (reason: string, message: string) => ({
+    ...accepted,
+    spec: { nodeName: "node-1" },
+    status: {
+      phase: "Pending",
+      containerStatuses: [{ name: "commands", image: "acme/app", state: { waiting: { reason, message } } }],
+    },
+  });
+  const start = async (answers: object[], retryMs: number, remainingMs = 60_000) => {
+    let reads = 0;
+    const { pod } = await openPod(
+      ({ method }) => [
+        200,
+        method === "GET" ? (answers[Math.min(reads++, answers.length - 1)] ?? {}) : accepted,
+      ],
+      { retryMs, startMs: 60_000 },
+    );
+    await pod.create();
+    return await pod.connect("commands", {
+      ...{ remainingMs: () => remainingMs, isAborted: () => reads > answers.length, folders: [] },
+    });
+  };
+  const unavailable = failing("ErrImagePull", "503 Service Unavailable");
+  const backingOff = failing("ImagePullBackOff", "Back-off pulling image: 503 Service Unavailable");
+
+  test.each([
+    ["ImagePullBackOff", "503 Service Unavailable", "image_pull"],
+    ["CreateContainerError", "context deadline exceeded", "cannot_start"],
+  ])("gets some time to repeat it (%s)", async (reason, message, code) => {
+    expect(await start([unavailable, failing(reason, message), running], 60_000)).toBeUndefined();
+    await expect(start([failing(reason, message)], 0)).rejects.toMatchObject({
+      ...{ code, message: expect.stringContaining(message) },
+    });
+  });
+
+  test("is named when the deadline passes before", async () => {
+    await expect(start([backingOff], 60_000, 0)).rejects.toMatchObject({ code: "image_pull" });
   });
 });

@@ -47,7 +47,7 @@ import { reap, removeSandboxes } from "./reap.ts";
 import type { SharedResources } from "./shared-resources.ts";
 
 /** The first pod may wait for its image. */
-const checkMs = 120_000;
+const checkMs = 180_000;
 
 export interface KubernetesOptions extends KubernetesSettings {
   /** Whose pods they are. Default: a random name that is stored in `root`. */

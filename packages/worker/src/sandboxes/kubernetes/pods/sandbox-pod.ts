@@ -16,6 +16,8 @@ export interface StartLimits {
   scheduleMs: number;
   /** From the creation of the pod until a container runs, with the time to pull its image. Also for later connections. */
   startMs: number;
+  /** How long the node may fail to pull the image or to start a container, for a reason that may be temporary. */
+  retryMs: number;
   /** How long init may take to answer. */
   answerMs: number;
   /** How long a node that had no secret yet may take to pull the image with it. The kubelet repeats a pull after 10 s and 20 s. */
@@ -25,6 +27,8 @@ export interface StartLimits {
 export const defaultStartLimits: StartLimits = {
   scheduleMs: 5 * 60_000,
   startMs: 20 * 60_000,
+  // The kubelet repeats a pull after 10 s, 20 s and 40 s.
+  retryMs: 2 * 60_000,
   answerMs: 20_000,
   secretMs: 60_000,
 };
@@ -63,6 +67,8 @@ export class SandboxPod {
   #createdAt = 0;
   /** When the node could first know the secret for the image, if there is one. */
   #secretAt = Number.NEGATIVE_INFINITY;
+  /** Since when the node fails to start the pod. */
+  #failingSince: number | undefined;
 
   constructor(
     cluster: Cluster,
@@ -142,13 +148,15 @@ export class SandboxPod {
 
   /** Returns if another attempt makes sense. */
   async #assertStarting(kind: ProcessKind, options: ConnectOptions, failure: Error): Promise<void> {
-    const { scheduleMs, startMs } = this.#limits;
+    const { scheduleMs, startMs, retryMs } = this.#limits;
     const age = performance.now() - this.#createdAt;
+    let problem: ClusterError | undefined;
     try {
       const state = await this.#readState(kind);
       if (state.phase === "ended") throw state.error;
-      const problem = state.phase === "waiting" ? state.problem : undefined;
+      problem = state.phase === "waiting" ? state.problem : undefined;
       if (problem?.code === "unschedulable" && age > scheduleMs) throw problem;
+      if (problem && this.#hasFailedFor(retryMs, problem)) throw problem;
       if (age > startMs && options.remainingMs() <= 0) throw problem ?? failure;
       if (age > startMs && state.phase === "waiting")
         throw (
@@ -162,7 +170,14 @@ export class SandboxPod {
       if (!isClusterError(error, "unreachable")) throw error;
     }
     // Commands have ended by then. If the API server is away for longer, another attempt continues the run.
-    if (options.remainingMs() <= 0) throw failure;
+    if (options.remainingMs() <= 0) throw problem ?? failure;
+  }
+
+  /** Adding a node has a limit of its own. */
+  #hasFailedFor(ms: number, { code }: ClusterError): boolean {
+    if (code === "unschedulable") return false;
+    this.#failingSince ??= performance.now();
+    return performance.now() - this.#failingSince > ms;
   }
 
   /** Returns why no container can run again, as far as the cluster knows. */
