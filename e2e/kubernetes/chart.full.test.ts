@@ -125,6 +125,16 @@ describe("the Helm chart", () => {
     ]);
   });
 
+  it("lets workers list events only if the operator allows it", async () => {
+    const manifests = await renderChart({ ...externalValues, sandboxes: { readEvents: true } });
+    const [role] = manifests.filter(({ kind }) => kind === "Role");
+    expect(role?.rules).toEqual([
+      { apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "create", "delete"] },
+      { apiGroups: [""], resources: ["pods/exec"], verbs: ["get", "create"] },
+      { apiGroups: [""], resources: ["events"], verbs: ["list"] },
+    ]);
+  });
+
   it("can stop all workers of a pool", async () => {
     const manifests = await renderChart({ ...externalValues, workers: [{ name: "none", replicas: 0 }] });
     const [worker] = manifests.filter(

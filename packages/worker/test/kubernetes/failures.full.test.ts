@@ -138,6 +138,30 @@ describe.skipIf(!canRunClusters)("a pod that cannot start", () => {
     );
   });
 
+  test("because its node lacks the runtime says so, if the worker's account may list events", async () => {
+    const namespace = await createNamespace(cluster);
+    await cluster.kubectl(["create", "--filename=-"], {
+      ...{
+        apiVersion: "node.k8s.io/v1",
+        kind: "RuntimeClass",
+        metadata: { name: "missing" },
+        handler: "missing",
+      },
+    });
+    const podFile = join(cluster.folder, "runtime.yaml");
+    writeFileSync(podFile, "runtimeClassName: missing\n");
+    const startLimits = { eventsMs: 1000, retryMs: 1000, startMs: 60_000 };
+    const events = { resources: ["events"], verbs: ["list"] };
+    const withEvents = await createAccount(cluster, namespace, [podRights, execRights, events]);
+    await expect(openProvider({ namespace, podFile, kubeconfig: withEvents, startLimits })).rejects.toThrow(
+      /^The node cannot start the pod of the sandbox: FailedCreatePodSandBox: .*no runtime for "missing" is configured/,
+    );
+    const withoutEvents = await createAccount(cluster, namespace, [podRights, execRights]);
+    await expect(
+      openProvider({ namespace, podFile, kubeconfig: withoutEvents, startLimits: { startMs: 5000 } }),
+    ).rejects.toThrow(/^The pod of the sandbox did not start within 5 s\. Look at `kubectl get events/);
+  });
+
   test("because no node matches says so with the scheduler's reason, and nothing is left of it", async () => {
     const namespace = await createNamespace(cluster);
     const podFile = join(cluster.folder, "pod.yaml");
