@@ -146,7 +146,7 @@ export async function openWorkerRuntime(
   const provider = await openChosenProvider(options.sandbox ?? "local", {
     ...(options.docker ? { docker: options.docker } : {}),
     ...(options.kubernetes ? { kubernetes: options.kubernetes } : {}),
-    ...{ exceptions, upstream, maxLayerBytes: cacheBytes, mounts, onOpenFailed, log },
+    ...{ server: url, exceptions, upstream, maxLayerBytes: cacheBytes, mounts, onOpenFailed, log },
     root: join(folder, "sandboxes"),
     ...(options.mainFolder ? { mainRoot: join(options.mainFolder, "sandboxes") } : {}),
     hasIsolatedRuns: (supervisor?.isolatedRuns.length ?? 0) > 0,

@@ -45,10 +45,10 @@ describe("images of pods", () => {
 
   async function open(options: Partial<KubernetesOptions> = {}): Promise<SandboxProvider> {
     const { root } = makeRoot();
-    const { kubeconfig, systemImage } = shared;
+    const { kubeconfig, systemImage, podFile } = shared;
     const provider = await openKubernetesProvider({
       ...{ root, log: silent, exceptions: parseExceptions("127.0.0.1") },
-      kubernetes: { kubeconfig, systemImage, ...options },
+      kubernetes: { kubeconfig, systemImage, podFile, ...options },
     });
     onTestFinished(async () => {
       await provider.stop();

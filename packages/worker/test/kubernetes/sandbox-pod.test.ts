@@ -63,6 +63,7 @@ async function openPod(
     secretMs: 0,
     retryMs: 60_000,
     eventsMs: 60_000,
+    userNamespaceMs: 60_000,
     ...startLimits,
   };
   return { pod: new SandboxPod(await openCluster({ kubeconfig }), plan, limits), requests };

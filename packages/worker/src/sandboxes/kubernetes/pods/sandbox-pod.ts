@@ -23,6 +23,8 @@ export interface StartLimits {
   eventsMs: number;
   /** How long init may take to answer. */
   answerMs: number;
+  /** How long the pod may take that shows whether the cluster has user namespaces. Its image is on the node. */
+  userNamespaceMs: number;
   /** How long a node that had no secret yet may take to pull the image with it. The kubelet repeats a pull after 10 s and 20 s. */
   secretMs: number;
 }
@@ -34,6 +36,7 @@ export const defaultStartLimits: StartLimits = {
   retryMs: 2 * 60_000,
   eventsMs: 20_000,
   answerMs: 20_000,
+  userNamespaceMs: 15_000,
   secretMs: 60_000,
 };
 
