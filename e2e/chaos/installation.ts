@@ -130,7 +130,13 @@ export async function startInstallation({ settings, pods }: RoundOptions): Promi
       ...(pods
         ? {
             sandbox: "kubernetes",
-            kubernetes: { kubeconfig: pods.cluster.kubeconfig, systemImage: pods.systemImage },
+            kubernetes: {
+              ...{
+                kubeconfig: pods.cluster.kubeconfig,
+                systemImage: pods.systemImage,
+                podFile: pods.podFile,
+              },
+            },
           }
         : { mounts: [{ source: outside, target: "/outside", writable: true }] }),
     };

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -72,6 +72,28 @@ describe("the Helm chart", () => {
     }
   });
 
+  it("warns if a token of a worker leads to the secrets of the servers", async () => {
+    const notesFor = async (values: object) => {
+      const folder = mkdtempSync(join(tmpdir(), "outrider-chart-"));
+      try {
+        cpSync(chartFolder, folder, { recursive: true });
+        // Without a cluster, Helm renders templates but no notes.
+        const notes = readFileSync(join(folder, "templates/NOTES.txt"), "utf8").replaceAll(/^/gm, "  ");
+        writeFileSync(join(folder, "templates/notes.yaml"), `kind: Notes\ntext: |\n${notes}`);
+        const manifests = await renderChart(values, folder);
+        return manifests.find(({ kind }) => kind === "Notes")?.text as string;
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
+    };
+    const warning = "WARNING: The pods of sandboxes are in the same namespace as the servers.";
+    expect(await notesFor(externalValues)).toContain(warning);
+    expect(await notesFor({ ...externalValues, sandboxes: { namespace: "outrider" } })).toContain(warning);
+    const separate = await notesFor({ ...externalValues, sandboxes: { namespace: "sandboxes" } });
+    expect(separate).toContain("Print a one-time sign-in link");
+    expect(separate).not.toContain("WARNING");
+  });
+
   it("gives every pod the rights of an ordinary user only", () => {
     const templates = podTemplates(allManifests());
     expect(templates.length).toBeGreaterThan(8);
@@ -122,6 +144,16 @@ describe("the Helm chart", () => {
       { apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "create", "delete"] },
       { apiGroups: [""], resources: ["pods/exec"], verbs: ["get", "create"] },
       { apiGroups: [""], resources: ["secrets"], verbs: ["create"] },
+    ]);
+  });
+
+  it("lets workers list events only if the operator allows it", async () => {
+    const manifests = await renderChart({ ...externalValues, sandboxes: { readEvents: true } });
+    const [role] = manifests.filter(({ kind }) => kind === "Role");
+    expect(role?.rules).toEqual([
+      { apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "create", "delete"] },
+      { apiGroups: [""], resources: ["pods/exec"], verbs: ["get", "create"] },
+      { apiGroups: [""], resources: ["events"], verbs: ["list"] },
     ]);
   });
 

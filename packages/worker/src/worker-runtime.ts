@@ -148,7 +148,7 @@ export async function openWorkerRuntime(
   const provider = await openChosenProvider(options.sandbox ?? "local", {
     ...(options.docker ? { docker: options.docker } : {}),
     ...(options.kubernetes ? { kubernetes: options.kubernetes } : {}),
-    ...{ exceptions, upstream, maxLayerBytes: cacheBytes, mounts, onOpenFailed, log },
+    ...{ server: url, exceptions, upstream, maxLayerBytes: cacheBytes, mounts, onOpenFailed, log },
     root: join(folder, "sandboxes"),
     ...(options.mainFolder ? { mainRoot: join(options.mainFolder, "sandboxes") } : {}),
     findInstallation: () =>

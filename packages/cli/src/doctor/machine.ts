@@ -35,10 +35,11 @@ function checkProgram(name: string, purpose: string): Finding {
   }
 }
 
-function imageFindings(images: ImageSource | undefined): Finding[] {
+function imageFindings({ images, kind }: TriedProvider): Finding[] {
   if (!images) return [];
   const { ids, problem } = images;
-  const remedy = 'see "Images without root" in docs/running.md';
+  const remedy =
+    kind === "kubernetes" ? requirementsOf(kind) : 'see "Images without root" in docs/running.md';
   if (problem !== undefined) return [warn("images", `not available: ${problem}`, remedy)];
   if (ids.enforced) return [ok("images", `work; each sandbox has its own user ids by ${ids.by}`)];
   return [warn("images", `work. ${ids.reason}`, remedy)];
@@ -99,7 +100,7 @@ async function checkSandboxes(): Promise<Finding[]> {
         : warn(name, `not enforced: ${capability.reason}`, requirementsOf(used.kind)),
     ),
     ...dockerfileFindings(used),
-    ...imageFindings(used.images),
+    ...imageFindings(used),
     ...others
       .filter((other) => !either.includes(other))
       .map((other) => ok(other.kind, describeOther(other, used.problem === undefined))),

@@ -7,6 +7,8 @@ import type { SandboxProvider } from "./sandbox.ts";
 export interface ProviderOptions extends LocalProviderOptions {
   /** Set for sandboxes of the kind `docker`. */
   docker?: DockerSettings;
+  /** The URL of the Outrider server, which sandboxes must not reach. */
+  server?: string;
   /** Set for sandboxes of the kind `kubernetes`. */
   kubernetes?: KubernetesSettings;
   /** Returns the id of the server's installation, if the server responds and knows it. Only some kinds ask for it. */

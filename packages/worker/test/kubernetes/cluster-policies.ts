@@ -1,8 +1,8 @@
 /**
  * Enforces the network policies of a test cluster with nftables, as a network plugin does: `cluster-policies.ts KUBECONFIG`.
  *
- * - It knows selectors of pods by labels, ingress from pods of the same namespace or from everyone, and egress to nowhere. Rules
- *   with anything else allow nothing.
+ * - It knows selectors of pods by labels, ingress from pods of the same namespace or from everyone, and egress to nowhere or to
+ *   certain ports of everyone. Rules with anything else allow nothing.
  * - Until the address of a pod is known, which takes a moment, nothing but DNS leaves it. Later packets of its connections do.
  */
 import { spawnSync } from "node:child_process";
@@ -20,9 +20,14 @@ interface Rule {
   ports?: { port: number | string }[];
 }
 
+interface EgressRule {
+  to?: object[];
+  ports?: { port: number; protocol?: "TCP" | "UDP" }[];
+}
+
 interface Policy {
   metadata: { namespace: string };
-  spec: { podSelector: Selector; policyTypes: string[]; ingress?: Rule[]; egress?: object[] };
+  spec: { podSelector: Selector; policyTypes: string[]; ingress?: Rule[]; egress?: EgressRule[] };
 }
 
 interface Pod {
@@ -57,11 +62,21 @@ function describeRules(all: Pod[], policies: Policy[]): string {
     const allowed = rules.flatMap(({ spec }) => spec.ingress ?? []).map((rule) => allow(rule, pod, pods));
     return [...allowed, "reject"].map((rule) => `ip daddr ${pod.status.podIP} ${rule}`);
   });
+  const egress = silent.flatMap((pod) =>
+    policiesOf(pod, "Egress")
+      .flatMap(({ spec }) => spec.egress ?? [])
+      .flatMap(({ to, ports = [] }) => (to ? [] : ports))
+      .map(
+        ({ port, protocol = "TCP" }) =>
+          `ip saddr ${pod.status.podIP} ${protocol.toLowerCase()} dport ${port} accept`,
+      ),
+  );
   const lines = [
     "ct state established,related accept",
     'iifname != "pods" accept',
     "ip saddr != @known udp dport 53 accept",
     "ip saddr != @known drop",
+    ...egress,
     "ip saddr @silent reject",
     ...ingress,
   ];

@@ -5,7 +5,7 @@ import { expose, sharedCluster, stopSharedCluster } from "./shared-cluster.ts";
 afterAll(stopSharedCluster);
 
 testDockerfileBuilds("kubernetes", async (registry) => {
-  const { cluster, kubeconfig, systemImage } = await sharedCluster();
+  const { cluster, kubeconfig, systemImage, podFile } = await sharedCluster();
   await expose(cluster, registry);
-  return { sandbox: "kubernetes", kubernetes: { kubeconfig, systemImage } };
+  return { sandbox: "kubernetes", kubernetes: { kubeconfig, systemImage, podFile } };
 });

@@ -22,15 +22,18 @@ import { startTestInstallation } from "../installation.ts";
 import { commandLine, inMs, makeRoot, run, silent, sleepersOf } from "../sandboxes/sandbox-support.ts";
 import { importSystemImage } from "./cluster-images.ts";
 import { createAccount, createNamespace } from "./namespaces.ts";
+import { writeHostUsersFile } from "./sandbox-policy.ts";
 import { canRunClusters, startCluster, type TestCluster } from "./test-cluster.ts";
 
 let cluster: TestCluster;
 let systemImage: string;
+let podFile: string;
 
 beforeAll(async () => {
   if (!canRunClusters) return;
   cluster = await startCluster();
   systemImage = await importSystemImage(cluster);
+  podFile = writeHostUsersFile(cluster);
 });
 afterAll(() => cluster?.stop());
 
@@ -39,7 +42,7 @@ async function openProvider(options: Partial<KubernetesOptions> = {}): Promise<S
   const { kubeconfig } = cluster;
   const provider = await openKubernetesProvider({
     ...{ root, log: silent },
-    kubernetes: { kubeconfig, systemImage, ...options },
+    kubernetes: { kubeconfig, systemImage, podFile, ...options },
   }).catch(async (error) => {
     await removeFolder(dirname(root));
     throw error;
@@ -132,9 +135,34 @@ describe.skipIf(!canRunClusters)("a pod that cannot start", () => {
   });
 
   test("because its image cannot be pulled names it", async () => {
-    await expect(openProvider({ systemImage: "127.0.0.1:1/none:1" })).rejects.toThrow(
+    const systemImage = "127.0.0.1:1/none:1";
+    await expect(openProvider({ systemImage, startLimits: { retryMs: 1000 } })).rejects.toThrow(
       /^The node cannot pull the image 127\.0\.0\.1:1\/none:1: .* Check the name of the image/,
     );
+  });
+
+  test("because its node lacks the runtime says so, if the worker's account may list events", async () => {
+    const namespace = await createNamespace(cluster);
+    await cluster.kubectl(["create", "--filename=-"], {
+      ...{
+        apiVersion: "node.k8s.io/v1",
+        kind: "RuntimeClass",
+        metadata: { name: "missing" },
+        handler: "missing",
+      },
+    });
+    const podFile = join(cluster.folder, "runtime.yaml");
+    writeFileSync(podFile, "runtimeClassName: missing\nhostUsers: true\n");
+    const startLimits = { eventsMs: 1000, retryMs: 1000, startMs: 60_000 };
+    const events = { resources: ["events"], verbs: ["list"] };
+    const withEvents = await createAccount(cluster, namespace, [podRights, execRights, events]);
+    await expect(openProvider({ namespace, podFile, kubeconfig: withEvents, startLimits })).rejects.toThrow(
+      /^The node cannot start the pod of the sandbox: FailedCreatePodSandBox: .*no runtime for "missing" is configured/,
+    );
+    const withoutEvents = await createAccount(cluster, namespace, [podRights, execRights]);
+    await expect(
+      openProvider({ namespace, podFile, kubeconfig: withoutEvents, startLimits: { startMs: 5000 } }),
+    ).rejects.toThrow(/^The pod of the sandbox did not start within 5 s\. Look at `kubectl get events/);
   });
 
   test("because no node matches says so with the scheduler's reason, and nothing is left of it", async () => {
@@ -191,7 +219,7 @@ describe.skipIf(!canRunClusters)("the process of an isolated run", () => {
     const openMain = (hasIsolatedRuns: boolean) =>
       openKubernetesProvider({
         ...{ root: mainRoot, hasIsolatedRuns, log: silent },
-        kubernetes: { kubeconfig, systemImage },
+        kubernetes: { kubeconfig, systemImage, podFile },
       });
     const main = await openMain(false);
     onTestFinished(async () => {
@@ -200,7 +228,7 @@ describe.skipIf(!canRunClusters)("the process of an isolated run", () => {
     });
     const isolated = await openKubernetesProvider({
       ...{ root, mainRoot, log: silent },
-      kubernetes: { kubeconfig, systemImage },
+      kubernetes: { kubeconfig, systemImage, podFile },
     });
     const own = await open(main);
     const left = await open(isolated);
@@ -216,7 +244,7 @@ describe.skipIf(!canRunClusters)("a whole run", () => {
     const installation = await startTestInstallation();
     onTestFinished(() => installation.stop());
     const { kubeconfig } = cluster;
-    await installation.worker({ sandbox: "kubernetes", kubernetes: { kubeconfig, systemImage } });
+    await installation.worker({ sandbox: "kubernetes", kubernetes: { kubeconfig, systemImage, podFile } });
     const environment = async (body: object) =>
       (await installation.call("POST", "/agent/environments", { body: { name: randomUUID(), ...body } })).body
         .environment_id;
@@ -284,7 +312,11 @@ test.skipIf(!canRunClusters)("pods of lost workers are removed some time after t
   await create("failed", "exit 1");
   await create("at-work", "exec sleep infinity");
   await create("server", "exit 0", "server");
-  const ended = { succeeded: "Succeeded", failed: "Failed", server: "Succeeded", "at-work": "Running" };
+  await create("probe", "exit 0", "network-probe");
+  const ended = {
+    ...{ succeeded: "Succeeded", failed: "Failed", probe: "Succeeded" },
+    ...{ server: "Succeeded", "at-work": "Running" },
+  };
   await vi.waitFor(async () => expect(await list()).toEqual(ended), waitOptions);
 
   const open = new Set<string>();

@@ -4,6 +4,7 @@ import { openCluster } from "../../src/sandboxes/kubernetes/cluster/connect.ts";
 import { labelNames } from "../../src/sandboxes/kubernetes/labels.ts";
 import type { FaultyEngine } from "../run-faults/faulty-engine.ts";
 import { importSystemImage } from "./cluster-images.ts";
+import { denySandboxTraffic, writeHostUsersFile } from "./sandbox-policy.ts";
 import { startCluster, type TestCluster } from "./test-cluster.ts";
 
 export interface FaultyCluster extends FaultyEngine {
@@ -14,7 +15,8 @@ export interface FaultyCluster extends FaultyEngine {
 export async function startFaultyCluster(): Promise<FaultyCluster> {
   const cluster = await startCluster();
   const systemImage = await importSystemImage(cluster);
-  await cluster.denyPodTraffic();
+  await denySandboxTraffic(cluster);
+  const podFile = writeHostUsersFile(cluster);
   const kubeconfig = readFileSync(cluster.kubeconfig, "utf8");
   const [address = ""] = /https:\/\/127\.0\.0\.1:\d+/.exec(kubeconfig) ?? [];
   return {
@@ -23,7 +25,7 @@ export async function startFaultyCluster(): Promise<FaultyCluster> {
     async workerOptions(port) {
       const path = join(cluster.folder, `kubeconfig-${port}`);
       writeFileSync(path, kubeconfig.replace(address, `https://127.0.0.1:${port}`));
-      const image = ["--kubernetes-system-image", systemImage];
+      const image = ["--kubernetes-system-image", systemImage, "--kubernetes-pod", podFile];
       return ["--sandbox", "kubernetes", "--kubernetes-kubeconfig", path, ...image];
     },
     kill: () => cluster.kill("kube-apiserver"),

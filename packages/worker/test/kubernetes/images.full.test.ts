@@ -1,9 +1,13 @@
 /** Images for pods: where they come from, and who may use them. */
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { mkdtempSync, writeFileSync } from "node:fs";
+import { createServer, request } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { parseExceptions } from "../../src/egress/exceptions.ts";
 import { ImageError } from "../../src/images/image-error.ts";
 import { architectureOf } from "../../src/images/manifest.ts";
@@ -41,10 +45,10 @@ describe("images of pods", () => {
 
   async function open(options: Partial<KubernetesOptions> = {}): Promise<SandboxProvider> {
     const { root } = makeRoot();
-    const { kubeconfig, systemImage } = shared;
+    const { kubeconfig, systemImage, podFile } = shared;
     const provider = await openKubernetesProvider({
       ...{ root, log: silent, exceptions: parseExceptions("127.0.0.1") },
-      kubernetes: { kubeconfig, systemImage, ...options },
+      kubernetes: { kubeconfig, systemImage, podFile, ...options },
     });
     onTestFinished(async () => {
       await provider.stop();
@@ -157,6 +161,47 @@ describe("images of pods", () => {
     const command = "cd; pwd; cat .config/tool; stat -c '%U %a' . .config/tool";
     expect(await runIn(provider, image, command)).toBe("/home/worker\ntext\nworker 755\nworker 644\n");
     expect(await runIn(provider, { ...image, user: "root" }, "cat ~/.rc")).toBe("root\n");
+  });
+
+  test("are pulled again if the registry was unavailable", async () => {
+    const provider = await open();
+    const made = makeImage({ layers: [systemLayer({ "etc/flaky": `${randomUUID()}\n` })] });
+    await push(registry, "acme/flaky:1", made);
+    const target = new URL(`http://${registry.host}`);
+    let isAvailable = false;
+    const statuses: (number | undefined)[] = [];
+    // The worker always gets an answer, and the node only when it has begun to wait between its attempts.
+    const flaky = createServer((incoming, response) => {
+      const { url, method, headers } = incoming;
+      if (!isAvailable && /containerd/i.test(headers["user-agent"] ?? "")) {
+        statuses.push(503);
+        response.writeHead(503).end();
+        return;
+      }
+      const passed = request(new URL(url ?? "/", target), { method, headers }, (answer) => {
+        response.writeHead(answer.statusCode ?? 500, answer.headers);
+        answer.pipe(response);
+      });
+      incoming.pipe(passed);
+    });
+    await once(flaky.listen(0, "127.0.0.1"), "listening");
+    onTestFinished(() => void flaky.close());
+    const host = `127.0.0.1:${(flaky.address() as AddressInfo).port}`;
+    await expose(shared.cluster, host);
+    const pulling = imagesOf(provider).pull(
+      { reference: `${host}/acme/flaky:1`, digest: made.digest },
+      { signal },
+    );
+    pulling.catch(() => {}); // reported below
+    await vi.waitFor(async () => {
+      const columns = "jsonpath={.items[*].status..state.waiting.reason}";
+      expect(await shared.cluster.kubectl(["get", "pods", `--output=${columns}`])).toContain(
+        "ImagePullBackOff",
+      );
+    }, waitOptions);
+    expect(statuses).toContain(503);
+    isAvailable = true;
+    expect(await runIn(provider, await pulling, "grep -c . /etc/flaky")).toBe("1\n");
   });
 
   test("that do not exist, or not for this machine, are errors with a reason", async () => {

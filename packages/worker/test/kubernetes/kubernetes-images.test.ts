@@ -30,7 +30,7 @@ async function openImages(options: Partial<KubernetesImagesOptions>) {
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const images = new KubernetesImages({
     cluster: { namespace: "agents", isAllowed: async () => true },
-    ...{ podOptions: {}, folder, ids: { enforced: true, by: "test" }, upstream: undefined },
+    ...{ podOptions: {}, folder, ids: () => ({ enforced: true as const, by: "test" }), upstream: undefined },
     exceptions: parseExceptions("127.0.0.1"),
     probe: async () => facts,
     ...options,

@@ -67,13 +67,13 @@ export const kubernetesImagePlace: Place = {
 let layer: Buffer | undefined;
 
 async function openPlace(options: Partial<KubernetesOptions> = {}, imageLayer?: Buffer): Promise<OpenPlace> {
-  const { cluster: node, kubeconfig, systemImage } = await sharedCluster();
+  const { cluster: node, kubeconfig, systemImage, podFile } = await sharedCluster();
   const { root } = makeRoot();
   const owner = { installation: `test-${randomUUID()}`, worker: "worker-1" };
   const openAgain = () =>
     openKubernetesProvider({
       ...{ root, log: silent, exceptions: parseExceptions("127.0.0.1") },
-      kubernetes: { kubeconfig, systemImage, owner, ...options },
+      kubernetes: { kubeconfig, systemImage, podFile, owner, ...options },
     });
   const provider = await openAgain();
   return {

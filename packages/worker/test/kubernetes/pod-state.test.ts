@@ -61,15 +61,41 @@ describe("a pod", () => {
   test.each([
     ["ErrImagePull", "dial tcp: i/o timeout", "waiting", "Check the name of the image"],
     ["ErrImagePull", "manifest unknown: not found", "ended", "Check the name of the image"],
-    ["ImagePullBackOff", "Back-off pulling image", "ended", "Check the name of the image"],
     ["ErrImagePull", "401 Unauthorized", "ended", "Name a secret with credentials"],
+    ["ImagePullBackOff", "Back-off pulling image", "waiting", "Check the name of the image"],
+    [
+      "ImagePullBackOff",
+      'Back-off pulling image "acme/denied:1": ErrImagePull: HEAD https://r.test/v2/acme/forbidden/manifests/not-found: 503 Service Unavailable',
+      "waiting",
+      "Check the name of the image",
+    ],
+    [
+      "ImagePullBackOff",
+      'Back-off pulling image "acme/app:1": ErrImagePull: pull access denied, repository does not exist',
+      "ended",
+      "Name a secret with credentials",
+    ],
+    ["RegistryUnavailable", "429 Too Many Requests", "waiting", "Check the name of the image"],
     ["InvalidImageName", "", "ended", "Check the name of the image"],
+    ["ErrImageNeverPull", "", "ended", "Check the name of the image"],
   ])("whose image cannot be pulled (%s, %s) is %s", (reason, detail, phase, remedy) => {
     const found = errorOf(waiting(reason, detail));
     expect(found).toMatchObject({ phase, code: "image_pull" });
     expect(found.message).toContain(
       `The node cannot pull the image acme/app:1${detail ? `: ${detail}` : ""}. ${remedy}`,
     );
+  });
+
+  test.each([
+    ["CreateContainerError", "context deadline exceeded", "waiting"],
+    ["CreateContainerConfigError", "failed to sync configmap cache: timed out", "waiting"],
+    ["RunContainerError", 'exec: "/opt/init": no such file or directory', "ended"],
+    ["CreateContainerError", "no command specified", "ended"],
+  ])("whose container cannot start (%s, %s) is %s", (reason, detail, phase) => {
+    expect(errorOf(waiting(reason, detail))).toMatchObject({
+      ...{ phase, code: "cannot_start" },
+      message: expect.stringContaining(`cannot start: ${detail}. Correct the image`),
+    });
   });
 
   const terminated = (reason: string, exitCode = 137) =>

@@ -56,7 +56,16 @@ async function openPod(
     ...{ maxSeconds: 600, options: {}, deadlineMs: 60_000 },
     pullCredentials: { registry: "docker.io", username: "me", password: "pass-1234" },
   };
-  const limits = { scheduleMs: 300, startMs: 300, answerMs: 300, secretMs: 0, ...startLimits };
+  const limits = {
+    scheduleMs: 300,
+    startMs: 300,
+    answerMs: 300,
+    secretMs: 0,
+    retryMs: 60_000,
+    eventsMs: 60_000,
+    userNamespaceMs: 60_000,
+    ...startLimits,
+  };
   return { pod: new SandboxPod(await openCluster({ kubeconfig }), plan, limits), requests };
 }
 
@@ -100,6 +109,7 @@ describe("a node that cannot pull the image", () => {
     spec: { nodeName: "node-1" },
     status: { phase: "Pending", containerStatuses },
   };
+  const reads = (requests: string[]) => requests.filter((each) => each.startsWith("GET ")).length;
   const connect = async (secretMs: number, isAborted: (requests: string[]) => boolean) => {
     const { pod, requests } = await openPod(() => [200, failing], { secretMs, startMs: 60_000 });
     await pod.create();
@@ -109,11 +119,104 @@ describe("a node that cannot pull the image", () => {
   };
 
   test("may have tried it before the secret existed, so it gets time to try again", async () => {
-    const reads = (requests: string[]) => requests.filter((each) => each.startsWith("GET ")).length;
     expect(await connect(60_000, (requests) => reads(requests) > 1)).toBeUndefined();
   });
 
   test("although it has the secret ends the start", async () => {
     await expect(connect(0, () => false)).rejects.toMatchObject({ code: "image_pull" });
+  });
+});
+
+describe("a node that fails to start the pod for a reason that may be temporary", () => {
+  const failing = (reason: string, message: string) => ({
+    ...accepted,
+    spec: { nodeName: "node-1" },
+    status: {
+      phase: "Pending",
+      containerStatuses: [{ name: "commands", image: "acme/app", state: { waiting: { reason, message } } }],
+    },
+  });
+  const start = async (answers: object[], retryMs: number, remainingMs = 60_000) => {
+    let reads = 0;
+    const { pod } = await openPod(
+      ({ method }) => [
+        200,
+        method === "GET" ? (answers[Math.min(reads++, answers.length - 1)] ?? {}) : accepted,
+      ],
+      { retryMs, startMs: 60_000 },
+    );
+    await pod.create();
+    return await pod.connect("commands", {
+      ...{ remainingMs: () => remainingMs, isAborted: () => reads > answers.length, folders: [] },
+    });
+  };
+  const unavailable = failing("ErrImagePull", "503 Service Unavailable");
+  const backingOff = failing("ImagePullBackOff", "Back-off pulling image: 503 Service Unavailable");
+
+  test.each([
+    ["ImagePullBackOff", "503 Service Unavailable", "image_pull"],
+    ["CreateContainerError", "context deadline exceeded", "cannot_start"],
+  ])("gets some time to repeat it (%s)", async (reason, message, code) => {
+    expect(await start([unavailable, failing(reason, message), running], 60_000)).toBeUndefined();
+    await expect(start([failing(reason, message)], 0)).rejects.toMatchObject({
+      ...{ code, message: expect.stringContaining(message) },
+    });
+  });
+
+  test("is named when the deadline passes before", async () => {
+    await expect(start([backingOff], 60_000, 0)).rejects.toMatchObject({ code: "image_pull" });
+  });
+});
+
+describe("a node that reports in events why it cannot start the pod", () => {
+  const created = { ...accepted, spec: { nodeName: "node-1" }, status: { phase: "Pending" } };
+  const start = async (events: [status: number, body: object], limits: Partial<StartLimits>) => {
+    const { pod, requests } = await openPod(
+      ({ method, url }) =>
+        method === "GET" && url?.includes("/events") ? events : [200, method === "GET" ? created : accepted],
+      { eventsMs: 0, startMs: 60_000, ...limits },
+    );
+    await pod.create();
+    const starting = pod.connect("commands", {
+      ...{ remainingMs: () => 60_000, isAborted: () => false, folders: [] },
+    });
+    return { starting, requests };
+  };
+  const warning = {
+    ...{ type: "Warning", reason: "FailedCreatePodSandBox", metadata: { name: "e" } },
+    ...{ message: 'no runtime for "kata" is configured', lastTimestamp: "2030-01-01T00:00:05Z" },
+  };
+  const pulling = {
+    ...{ type: "Normal", reason: "Pulling", metadata: { name: "f" } },
+    ...{ message: "Pulling image", lastTimestamp: "2030-01-01T00:00:09Z" },
+  };
+
+  test("ends the start soon", async () => {
+    const { starting, requests } = await start([200, { items: [warning] }], { retryMs: 0 });
+    await expect(starting).rejects.toMatchObject({
+      code: "cannot_start",
+      message: expect.stringMatching(
+        /^The node cannot start the pod of the sandbox: FailedCreatePodSandBox: no runtime for "kata" is configured\. Check/,
+      ),
+    });
+    expect(requests.some((each) => /events\?.*involvedObject\.name%3Dpod-1/.test(each))).toBe(true);
+  });
+
+  test("has overcome it if there is a newer event, and the error after the whole time names it", async () => {
+    const { starting } = await start([200, { items: [pulling, warning] }], { retryMs: 0, startMs: 1000 });
+    await expect(starting).rejects.toMatchObject({
+      code: "timeout",
+      message: expect.stringMatching(
+        /did not start within 1 s\. The last warning .*: FailedCreatePodSandBox/,
+      ),
+    });
+  });
+
+  test("is not known to do so if the worker's account may not list events", async () => {
+    const message = "events is forbidden: User worker cannot list resource events";
+    const { starting } = await start([403, { message }], { retryMs: 0, startMs: 1000 });
+    await expect(starting).rejects.toMatchObject({
+      ...{ code: "timeout", message: expect.stringContaining("Look at `kubectl get events") },
+    });
   });
 });

@@ -1,10 +1,13 @@
 import { importSystemImage } from "./cluster-images.ts";
+import { denySandboxTraffic, writeHostUsersFile } from "./sandbox-policy.ts";
 import { startCluster, type TestCluster } from "./test-cluster.ts";
 
 export interface SharedCluster {
   cluster: TestCluster;
   kubeconfig: string;
   systemImage: string;
+  /** A file of --kubernetes-pod, with which workers start sooner. */
+  podFile: string;
 }
 
 let started: Promise<SharedCluster> | undefined;
@@ -33,6 +36,6 @@ export async function expose(cluster: TestCluster, host: string): Promise<void> 
 async function start(): Promise<SharedCluster> {
   const cluster = await startCluster();
   const systemImage = await importSystemImage(cluster);
-  await cluster.denyPodTraffic();
-  return { cluster, kubeconfig: cluster.kubeconfig, systemImage };
+  await denySandboxTraffic(cluster);
+  return { cluster, kubeconfig: cluster.kubeconfig, systemImage, podFile: writeHostUsersFile(cluster) };
 }

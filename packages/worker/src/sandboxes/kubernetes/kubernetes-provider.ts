@@ -31,7 +31,6 @@ import type {
   Spawned,
 } from "../sandbox.ts";
 import { KubernetesBases } from "./bases/kubernetes-bases.ts";
-import { probeNetworkPolicy } from "./canary.ts";
 import { ClusterHealth } from "./cluster/cluster-health.ts";
 import { openCluster } from "./cluster/connect.ts";
 import { ClusterError } from "./cluster/errors.ts";
@@ -39,20 +38,25 @@ import { createKubernetesSandbox } from "./create-kubernetes-sandbox.ts";
 import { KubernetesImages } from "./images/kubernetes-images.ts";
 import { probeImage } from "./images/probe-image.ts";
 import type { KubernetesSandbox } from "./kubernetes-sandbox.ts";
+import { probeNetworkPolicy } from "./network/canary.ts";
 import { findOwnPod } from "./own-pod.ts";
 import { removeFinishedPods } from "./pods/finished-pods.ts";
 import { type PodOptions, readPodOptions } from "./pods/pod-options.ts";
 import { defaultStartLimits, type StartLimits } from "./pods/sandbox-pod.ts";
 import { reap, removeSandboxes } from "./reap.ts";
 import type { SharedResources } from "./shared-resources.ts";
+import { idsOfHost, probeUserNamespace, userNamespaceError } from "./user-namespaces.ts";
 
 /** The first pod may wait for its image. */
-const checkMs = 120_000;
+const checkMs = 180_000;
+/** How often a worker tests again whether the cluster enforces network policies, if it does not. */
+const defaultProbeAgainMs = 60_000;
 
 export interface KubernetesOptions extends KubernetesSettings {
   /** Whose pods they are. Default: a random name that is stored in `root`. */
   owner?: Owner | undefined;
   startLimits?: Partial<StartLimits>;
+  probeAgainMs?: number;
 }
 
 export interface KubernetesProviderOptions {
@@ -67,6 +71,8 @@ export interface KubernetesProviderOptions {
   exceptions?: Exceptions | undefined;
   /** The company's proxy, for questions to registries. */
   upstream?: UpstreamProxy | undefined;
+  /** The URL of the Outrider server, which sandboxes must not reach. */
+  server?: string;
   /** Called for each sandbox that could not be opened. */
   onOpenFailed?: () => void;
   log: Log;
@@ -87,16 +93,17 @@ export async function openKubernetesProvider(options: KubernetesProviderOptions)
   const runtime = podOptions.runtimeClassName;
   let open: SandboxProvider["open"];
   const images = new KubernetesImages({
-    ...{ cluster, podOptions, folder: join(root, ".kubernetes-images"), ids: describeIds(podOptions) },
+    ...{ cluster, podOptions, folder: join(root, ".kubernetes-images"), ids: () => shared.ids },
     ...{ exceptions: options.exceptions ?? parseExceptions(""), upstream: options.upstream },
     probe: (image, signal) => probeImage((opening) => open(opening), image, signal),
   });
   const shared: SharedResources = {
-    ...{ cluster, systemImage, podOptions, log },
+    ...{ cluster, systemImage, podOptions, server: options.server, log },
     owner: await openOwner({ root, mainRoot, file: ".kubernetes-owner", owner: kubernetes.owner }),
     ownerReference: await findOwnPod(cluster),
     startLimits: { ...defaultStartLimits, ...kubernetes.startLimits },
     capabilities: describeCapabilities(),
+    ids: idsOfHost,
     engine: { engine: "kubernetes", engine_version: gitVersion, ...(runtime ? { runtime } : {}) },
     ...{ bases: new KubernetesBases(root), images },
   };
@@ -105,15 +112,12 @@ export async function openKubernetesProvider(options: KubernetesProviderOptions)
     removeFailed: (ids) => removeSandboxes(shared, ids),
   });
   const provider = new KubernetesProvider({
-    ...{ shared, sandboxes },
+    ...{ shared, sandboxes, probeAgainMs: kubernetes.probeAgainMs ?? defaultProbeAgainMs },
     reapsIsolated: mainRoot === root && !options.hasIsolatedRuns,
   });
   open = (opening) => provider.open(opening);
   try {
-    await provider.check(async (sandbox) => {
-      const { pod } = sandboxes.own(sandbox);
-      shared.capabilities = { ...shared.capabilities, network: await probeNetworkPolicy(cluster, pod) };
-    });
+    await provider.probe();
     return provider;
   } catch (error) {
     await provider.stop();
@@ -138,15 +142,6 @@ function describeCapabilities(): Capabilities {
   };
 }
 
-/** With user namespaces, the kubelet gives each pod ids of its own. */
-function describeIds({ hostUsers }: PodOptions): Capability {
-  if (hostUsers === false) return { enforced: true, by: "the kubelet" };
-  return {
-    enforced: false,
-    reason: "Root in a pod is also root for the kernel of the node. Set hostUsers: false.",
-  };
-}
-
 class KubernetesProvider implements SandboxProvider {
   readonly kind = "kubernetes";
   readonly programs = { ripgrep: ripgrepPath, sandboxCopy: sandboxCopyPath };
@@ -155,17 +150,22 @@ class KubernetesProvider implements SandboxProvider {
   readonly #sandboxes: OpenSandboxes<KubernetesSandbox>;
   readonly #health: ClusterHealth;
   readonly #reapsIsolated: boolean;
+  readonly #probeAgainMs: number;
+  #networkProbedAt = Number.NEGATIVE_INFINITY;
+  #networkProbe: Promise<void> | undefined;
 
   constructor(options: {
     shared: SharedResources;
     sandboxes: OpenSandboxes<KubernetesSandbox>;
     reapsIsolated: boolean;
+    probeAgainMs: number;
   }) {
     this.#shared = options.shared;
     this.images = options.shared.images;
     this.#sandboxes = options.sandboxes;
     this.#health = new ClusterHealth(options.shared);
     this.#reapsIsolated = options.reapsIsolated;
+    this.#probeAgainMs = options.probeAgainMs;
   }
 
   describe(): SandboxEngine {
@@ -181,14 +181,74 @@ class KubernetesProvider implements SandboxProvider {
   }
 
   async open(options: OpenOptions): Promise<Sandbox> {
+    if (options.network) await this.#probeNetworkAgain();
+    return await this.#open(options, this.#shared.podOptions);
+  }
+
+  async #open(options: OpenOptions, podOptions: PodOptions): Promise<KubernetesSandbox> {
     const { id } = options;
     return await this.#sandboxes.open(id, () =>
-      createKubernetesSandbox(this.#shared, {
-        ...options,
-        onClosed: () => this.#sandboxes.remove(id),
-        onCloseFailed: () => this.#sandboxes.removeLater(id),
-      }),
+      createKubernetesSandbox(
+        { ...this.#shared, podOptions },
+        {
+          ...options,
+          onClosed: () => this.#sandboxes.remove(id),
+          onCloseFailed: () => this.#sandboxes.removeLater(id),
+        },
+      ),
     );
+  }
+
+  /** Checks that sandboxes work, and finds out what the cluster can enforce for them. */
+  async probe(): Promise<void> {
+    const shared = this.#shared;
+    const { hostUsers } = shared.podOptions;
+    if (hostUsers === false) {
+      shared.ids = await this.#probeUserNamespace({ timeoutMs: checkMs });
+      if (!shared.ids.enforced) throw userNamespaceError(shared.ids.reason);
+    }
+    await this.check(async (sandbox) => {
+      await Promise.all([
+        this.#probeNetwork(sandbox),
+        hostUsers === undefined ? this.#chooseUserNamespace(sandbox) : undefined,
+      ]);
+    });
+  }
+
+  async #probeNetwork(sandbox: Sandbox): Promise<void> {
+    const shared = this.#shared;
+    const network = await probeNetworkPolicy(shared, this.#sandboxes.own(sandbox).pod);
+    shared.capabilities = { ...shared.capabilities, network };
+    this.#networkProbedAt = performance.now();
+  }
+
+  /** The operator may have corrected what the worker has found. */
+  async #probeNetworkAgain(): Promise<void> {
+    if (this.#shared.capabilities.network.enforced) return;
+    if (performance.now() - this.#networkProbedAt < this.#probeAgainMs) return;
+    this.#networkProbe ??= this.check((sandbox) => this.#probeNetwork(sandbox))
+      .catch((error) => this.#shared.log.warn({ error }, "failed to test the network of sandboxes"))
+      .finally(() => {
+        this.#networkProbedAt = performance.now();
+        this.#networkProbe = undefined;
+      });
+    await this.#networkProbe;
+  }
+
+  /** Uses user namespaces if the cluster has them. `sandbox`: one without, on a node that has the image. */
+  async #chooseUserNamespace(sandbox: Sandbox): Promise<void> {
+    const shared = this.#shared;
+    const { spec } = (await shared.cluster.readPod(this.#sandboxes.own(sandbox).pod)) ?? {};
+    const { userNamespaceMs } = shared.startLimits;
+    shared.ids = await this.#probeUserNamespace({ node: spec?.nodeName, timeoutMs: userNamespaceMs });
+    if (shared.ids.enforced) shared.podOptions = { ...shared.podOptions, hostUsers: false };
+  }
+
+  async #probeUserNamespace(options: { node?: string | undefined; timeoutMs: number }): Promise<Capability> {
+    return await probeUserNamespace({
+      ...{ ...options, shared: this.#shared },
+      open: (opening, podOptions) => this.#open(opening, podOptions),
+    });
   }
 
   async isAvailable(): Promise<boolean> {

@@ -16,6 +16,9 @@ export const labelNames = {
 /** By this label, the network policy of the chart selects the pods of sandboxes. */
 export const sandboxComponent = "sandbox";
 
+/** The pod that tests the network has this one instead, so that no policy for sandboxes selects it. */
+export const networkProbeComponent = "network-probe";
+
 const annotationNames = {
   sandbox: "outrider.dev/sandbox-id",
   /** The sandbox's `Label` as JSON. */
@@ -24,11 +27,8 @@ const annotationNames = {
 
 const validLabelValue = /^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
 
-/** The labels that the pods of all sandboxes have, whichever installation they belong to. */
-export const sandboxLabels: Record<string, string> = {
-  [labelNames.managedBy]: "outrider",
-  [labelNames.component]: sandboxComponent,
-};
+/** The labels that the pods of all workers have, whichever installation they belong to. */
+export const managedLabels: Record<string, string> = { [labelNames.managedBy]: "outrider" };
 
 /** The labels of all pods of an installation. */
 export function installationLabels({ installation }: Pick<Owner, "installation">): Record<string, string> {

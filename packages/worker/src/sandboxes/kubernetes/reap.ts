@@ -1,6 +1,12 @@
 import { isOwnWorker } from "../owner.ts";
 import type { Label } from "../sandbox.ts";
-import { installationLabels, labelNames, ownerLabels, parseMetadata } from "./labels.ts";
+import {
+  installationLabels,
+  labelNames,
+  networkProbeComponent,
+  ownerLabels,
+  parseMetadata,
+} from "./labels.ts";
 import type { SharedResources } from "./shared-resources.ts";
 
 interface ReapOptions {
@@ -18,6 +24,8 @@ export async function reap(
 ): Promise<string[]> {
   const removed: string[] = [];
   for (const { metadata = {} } of await cluster.listPods(installationLabels(owner))) {
+    // It ends by itself.
+    if (metadata.labels?.[labelNames.component] === networkProbeComponent) continue;
     if (!isOwnWorker(owner, metadata.labels?.[labelNames.worker], { withIsolated })) continue;
     const { sandbox, label } = parseMetadata(metadata);
     if (open.has(sandbox) || keep(label) || metadata.name === undefined) continue;

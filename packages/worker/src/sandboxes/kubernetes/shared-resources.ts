@@ -1,6 +1,6 @@
 import type { V1OwnerReference } from "@kubernetes/client-node";
 import type { Log } from "../../log.ts";
-import type { Capabilities } from "../limits.ts";
+import type { Capabilities, Capability } from "../limits.ts";
 import type { Owner } from "../owner.ts";
 import type { SandboxEngine } from "../sandbox.ts";
 import type { KubernetesBases } from "./bases/kubernetes-bases.ts";
@@ -17,8 +17,12 @@ export interface SharedResources {
   ownerReference: V1OwnerReference | undefined;
   systemImage: string;
   podOptions: PodOptions;
+  /** The URL of the Outrider server, if it is known. */
+  server: string | undefined;
   startLimits: StartLimits;
   capabilities: Capabilities;
+  /** Whether pods have user ids of their own. */
+  ids: Capability;
   engine: SandboxEngine;
   bases: KubernetesBases;
   images: KubernetesImages;

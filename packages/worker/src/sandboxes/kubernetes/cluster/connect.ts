@@ -10,6 +10,7 @@ import { delimiter, join } from "node:path";
 import type {
   ConfigurationOptions,
   CoreV1Api,
+  CoreV1Event,
   KubeConfig,
   ObservableMiddleware,
   V1Pod,
@@ -160,6 +161,16 @@ export class Cluster {
       .join(",");
     const { items } = await this.#call("list pods", (options) =>
       this.#core.listNamespacedPod({ namespace, labelSelector }, options),
+    );
+    return items;
+  }
+
+  /** Needs a right that the worker's account may lack. */
+  async listPodEvents(pod: string): Promise<CoreV1Event[]> {
+    const { namespace } = this;
+    const fieldSelector = `involvedObject.kind=Pod,involvedObject.name=${pod}`;
+    const { items } = await this.#call("list events", (options) =>
+      this.#core.listNamespacedEvent({ namespace, fieldSelector }, options),
     );
     return items;
   }

@@ -31,7 +31,7 @@ export interface KubernetesImagesOptions {
   podOptions: PodOptions;
   /** A folder of the worker for records of images. */
   folder: string;
-  ids: Capability;
+  ids(): Capability;
   /** The private addresses from which images can be pulled. */
   exceptions: Exceptions;
   upstream: UpstreamProxy | undefined;
@@ -55,7 +55,7 @@ export class KubernetesImages implements ImageSource {
   }
 
   get ids(): Capability {
-    return this.#options.ids;
+    return this.#options.ids();
   }
 
   async resolve(reference: string, { credentials, secretName, signal }: PullOptions): Promise<string> {

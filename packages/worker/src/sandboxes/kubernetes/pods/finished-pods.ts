@@ -1,12 +1,19 @@
 import type { V1Pod } from "@kubernetes/client-node";
 import type { Log } from "../../../log.ts";
 import type { Cluster } from "../cluster/connect.ts";
-import { parseMetadata, sandboxLabels } from "../labels.ts";
+import {
+  labelNames,
+  managedLabels,
+  networkProbeComponent,
+  parseMetadata,
+  sandboxComponent,
+} from "../labels.ts";
 
 /** How long the pod of a sandbox is kept after its end, because its worker reads there why it has ended. */
 const keepMs = 15 * 60_000;
 /** No worker waits longer for the start of a pod, so a pod that has not started has no worker any more. */
 const maxStartMs = 60 * 60_000;
+const components = new Set<string | undefined>([sandboxComponent, networkProbeComponent]);
 
 interface RemoveOptions {
   /** The ids of this process's open sandboxes, whose next command says why their pod has ended. */
@@ -24,7 +31,8 @@ export async function removeFinishedPods(
   { cluster, log }: { cluster: Pick<Cluster, "listPods" | "deletePod">; log: Pick<Log, "warn"> },
   { open, endedBefore = Date.now() - keepMs }: RemoveOptions,
 ): Promise<void> {
-  for (const pod of await cluster.listPods(sandboxLabels)) {
+  for (const pod of await cluster.listPods(managedLabels)) {
+    if (!components.has(pod.metadata?.labels?.[labelNames.component])) continue;
     const name = pod.metadata?.name;
     const endedAt = findEnd(pod);
     if (name === undefined || endedAt === undefined || endedAt >= endedBefore) continue;

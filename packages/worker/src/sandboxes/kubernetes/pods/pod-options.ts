@@ -29,7 +29,13 @@ const PodFile = z.strictObject({
 });
 export type PodOptions = Pick<
   V1PodSpec,
-  "nodeSelector" | "tolerations" | "runtimeClassName" | "hostUsers" | "imagePullSecrets" | "priorityClassName"
+  | "nodeSelector"
+  | "nodeName"
+  | "tolerations"
+  | "runtimeClassName"
+  | "hostUsers"
+  | "imagePullSecrets"
+  | "priorityClassName"
 > &
   Pick<V1ObjectMeta, "labels" | "annotations">;
 

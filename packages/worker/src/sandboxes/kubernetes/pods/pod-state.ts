@@ -4,7 +4,10 @@ import { printable } from "../../../images/image-error.ts";
 import { ClusterError, type ClusterErrorCode } from "../cluster/errors.ts";
 
 export type PodState =
-  /** The cluster has yet to choose a node, or the node has yet to start the container. `problem`: why that takes long. */
+  /**
+   * The cluster has yet to choose a node, or the node has yet to start the container. `problem`: why that takes long. The
+   * node tries again after most failures.
+   */
   | { phase: "waiting"; problem?: ClusterError }
   /** The container runs, or has run and starts again. */
   | { phase: "running" }
@@ -70,6 +73,7 @@ function hasRun({ status = {} }: V1Pod, container: string): boolean {
 
 const pullReasons =
   /^(ErrImagePull|ImagePullBackOff|InvalidImageName|ErrImageNeverPull|ImageInspectError|RegistryUnavailable|SignatureValidationFailed)$/;
+const finalPullReasons = /^(InvalidImageName|ErrImageNeverPull|SignatureValidationFailed)$/;
 const createReasons =
   /^(CreateContainerConfigError|CreateContainerError|RunContainerError|PreStartHookError)$/;
 
@@ -82,15 +86,17 @@ function readStart({ image, state, lastState, name }: V1ContainerStatus): PodSta
   const detail = textOf(waiting?.message);
   if (pullReasons.test(reason)) {
     const error = pullError(image, detail);
-    // The node tries again after a failure that may be temporary.
-    const isFinal = reason !== "ErrImagePull" || isPermanent(detail);
-    return isFinal ? { phase: "ended", error } : { phase: "waiting", problem: error };
+    return finalPullReasons.test(reason) || isFinalPullFailure(detail)
+      ? { phase: "ended", error }
+      : { phase: "waiting", problem: error };
   }
-  if (createReasons.test(reason))
-    return ended(
+  if (createReasons.test(reason)) {
+    const error = new ClusterError(
       "cannot_start",
       `The container ${name} of the sandbox cannot start${detail}. Correct the image or the pod's settings.`,
     );
+    return isFinalCreateFailure(detail) ? { phase: "ended", error } : { phase: "waiting", problem: error };
+  }
   const last = state?.terminated ?? lastState?.terminated;
   if (reason === "CrashLoopBackOff")
     return isOutOfMemory(last)
@@ -131,18 +137,36 @@ export function readRestarts(
   return { count: own?.restartCount ?? 0, isOutOfMemory: isOutOfMemory(own?.lastState?.terminated) };
 }
 
+const accessFailure = /unauthorized|denied|forbidden|authorization failed|no basic auth/i;
+
 /** Explains a failure of the node to pull an image. */
 function pullError(image: string, detail: string): ClusterError {
-  const remedy = /unauthorized|denied|forbidden|authorization failed|no basic auth/i.test(detail)
+  const remedy = accessFailure.test(withoutNames(detail))
     ? "Name a secret with credentials for the registry as `imagePullSecrets` in the file of --kubernetes-pod."
     : "Check the name of the image, and whether the nodes of the cluster can reach its registry.";
   return new ClusterError("image_pull", `The node cannot pull the image ${image}${detail}. ${remedy}`);
 }
 
-const isPermanent = (detail: string) =>
-  /not found|manifest unknown|unauthorized|denied|forbidden|authorization failed|no match for platform|invalid reference/i.test(
+/** Whether another attempt of the node to pull the image will fail too. */
+function isFinalPullFailure(detail: string): boolean {
+  const text = withoutNames(detail);
+  return (
+    accessFailure.test(text) ||
+    /not found|manifest unknown|name unknown|does not exist|no match for platform|invalid reference|couldn't parse image/i.test(
+      text,
+    )
+  );
+}
+
+/** The same for an attempt to start a container. */
+function isFinalCreateFailure(detail: string): boolean {
+  return /not found|no such file|permission denied|not a directory|exec format error|no command specified|runAsNonRoot|non-root|invalid/i.test(
     detail,
   );
+}
+
+/** Removes what the image's author chose: names of images in quotes, and addresses with them. */
+const withoutNames = (detail: string) => detail.replaceAll(/"[^"]*"|https?:\/\/\S+/g, "");
 
 const isOutOfMemory = (terminated: { reason?: string } | undefined) => terminated?.reason === "OOMKilled";
 

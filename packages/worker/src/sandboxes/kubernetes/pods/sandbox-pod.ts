@@ -7,6 +7,7 @@ import type { ProcessKind } from "../../systems/command-system.ts";
 import type { Cluster } from "../cluster/connect.ts";
 import { ClusterError, isClusterError } from "../cluster/errors.ts";
 import { describePullSecret } from "../images/pull-secret.ts";
+import { type PodEvents, readPodEvents } from "./pod-events.ts";
 import { describePod, type PodPlan } from "./pod-spec.ts";
 import { type PodState, readPodState, readRestarts } from "./pod-state.ts";
 
@@ -16,8 +17,14 @@ export interface StartLimits {
   scheduleMs: number;
   /** From the creation of the pod until a container runs, with the time to pull its image. Also for later connections. */
   startMs: number;
+  /** How long the node may fail to pull the image or to start a container, for a reason that may be temporary. */
+  retryMs: number;
+  /** After this time without a start, the worker reads the events of the pod. */
+  eventsMs: number;
   /** How long init may take to answer. */
   answerMs: number;
+  /** How long the pod may take that shows whether the cluster has user namespaces. Its image is on the node. */
+  userNamespaceMs: number;
   /** How long a node that had no secret yet may take to pull the image with it. The kubelet repeats a pull after 10 s and 20 s. */
   secretMs: number;
 }
@@ -25,7 +32,11 @@ export interface StartLimits {
 export const defaultStartLimits: StartLimits = {
   scheduleMs: 5 * 60_000,
   startMs: 20 * 60_000,
+  // The kubelet repeats a pull after 10 s, 20 s and 40 s.
+  retryMs: 2 * 60_000,
+  eventsMs: 20_000,
   answerMs: 20_000,
+  userNamespaceMs: 15_000,
   secretMs: 60_000,
 };
 
@@ -33,6 +44,7 @@ export const defaultStartLimits: StartLimits = {
 const seccompFilter = buildPortableSeccompFilter();
 const firstWaitMs = 50;
 const longestWaitMs = 500;
+const eventsIntervalMs = 10_000;
 /** The cluster knows a moment later than the worker that a container has started again. */
 const restartReportMs = 10_000;
 
@@ -63,6 +75,9 @@ export class SandboxPod {
   #createdAt = 0;
   /** When the node could first know the secret for the image, if there is one. */
   #secretAt = Number.NEGATIVE_INFINITY;
+  /** Since when the node fails to start the pod. */
+  #failingSince: number | undefined;
+  #events: { readAt: number; found: PodEvents | undefined } | undefined;
 
   constructor(
     cluster: Cluster,
@@ -142,27 +157,47 @@ export class SandboxPod {
 
   /** Returns if another attempt makes sense. */
   async #assertStarting(kind: ProcessKind, options: ConnectOptions, failure: Error): Promise<void> {
-    const { scheduleMs, startMs } = this.#limits;
+    const { scheduleMs, startMs, retryMs } = this.#limits;
     const age = performance.now() - this.#createdAt;
+    let problem: ClusterError | undefined;
     try {
       const state = await this.#readState(kind);
       if (state.phase === "ended") throw state.error;
-      const problem = state.phase === "waiting" ? state.problem : undefined;
+      if (state.phase === "waiting") problem = state.problem ?? (await this.#readEvents(age))?.problem;
       if (problem?.code === "unschedulable" && age > scheduleMs) throw problem;
+      if (problem && this.#hasFailedFor(retryMs, problem)) throw problem;
       if (age > startMs && options.remainingMs() <= 0) throw problem ?? failure;
-      if (age > startMs && state.phase === "waiting")
-        throw (
-          problem ??
-          new ClusterError(
-            "timeout",
-            `The pod of the sandbox did not start within ${Math.round(startMs / 1000)} s. Look at \`kubectl get events --field-selector involvedObject.name=${this.name}\`.`,
-          )
-        );
+      if (age > startMs && state.phase === "waiting") throw problem ?? this.#timeoutError(startMs);
     } catch (error) {
       if (!isClusterError(error, "unreachable")) throw error;
     }
     // Commands have ended by then. If the API server is away for longer, another attempt continues the run.
-    if (options.remainingMs() <= 0) throw failure;
+    if (options.remainingMs() <= 0) throw problem ?? failure;
+  }
+
+  #timeoutError(ms: number): ClusterError {
+    const warning = this.#events?.found?.warning;
+    const hint = `Look at \`kubectl get events --field-selector involvedObject.name=${this.name}\`.`;
+    return new ClusterError(
+      "timeout",
+      `The pod of the sandbox did not start within ${Math.round(ms / 1000)} s. ${warning === undefined ? hint : `The last warning of the cluster is: ${warning}.`}`,
+    );
+  }
+
+  /** Most pods start before events are worth a request. */
+  async #readEvents(age: number): Promise<PodEvents | undefined> {
+    const now = performance.now();
+    if (age < this.#limits.eventsMs) return undefined;
+    if (this.#events && now - this.#events.readAt < eventsIntervalMs) return this.#events.found;
+    this.#events = { readAt: now, found: await readPodEvents(this.#cluster, this.name) };
+    return this.#events.found;
+  }
+
+  /** Adding a node has a limit of its own. */
+  #hasFailedFor(ms: number, { code }: ClusterError): boolean {
+    if (code === "unschedulable") return false;
+    this.#failingSince ??= performance.now();
+    return performance.now() - this.#failingSince > ms;
   }
 
   /** Returns why no container can run again, as far as the cluster knows. */
