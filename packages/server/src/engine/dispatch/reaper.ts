@@ -26,8 +26,9 @@ import type { WakeUps } from "./wake-ups.ts";
  * stopped before another worker starts, and two workers never execute the same run at the same time.
  *
  * Any number of servers can run the reaper concurrently. They take turns in looking for candidates, because that reads all
- * active runs. With many active runs, lost leases and exceeded turns are looked for less often: with 160,000, every 10 s. It lists candidates without locks, then checks each one again while holding the run's lock and skips it if it is
- * no longer overdue.
+ * active runs. With many active runs, lost leases and exceeded turns are looked for less often: with 160,000, every 10 s. The
+ * reaper lists candidates without locks, then checks each one again while holding the run's lock and skips it if it is no longer
+ * overdue.
  */
 
 const EVERY_MS = 1_000;

@@ -20,8 +20,8 @@ begin
         select 1 from run_state h where h.state = 'QUEUED' and coalesce(h.requirement_id, 0) = r.requirement_id)) then
     return true;
   end if;
-  -- The order makes PostgreSQL use the index of lost runs. Most runs have no execution, so it would otherwise expect to find one soon
-  -- in the whole table or in the index of all open runs.
+  -- The order makes PostgreSQL use the index of lost runs. Most runs have no execution, so it would otherwise expect to find one
+  -- soon in the whole table or in the index of all open runs.
   return exists (select 1 from (
     select 1 from run_state h where h.state = 'INPROGRESS' and h.execution_id is null
     order by h.priority desc, h.queued_at, h.run_id limit 1) lost);
