@@ -10,8 +10,14 @@ import { type Engine, openEngine } from "../../src/sandboxes/docker/engine/conne
 import { explainContainerEnd } from "../../src/sandboxes/docker/engine/container-end.ts";
 import { describeCapabilities, describeEngine } from "../../src/sandboxes/docker/engine/describe.ts";
 import { DockerImages } from "../../src/sandboxes/docker/images/docker-images.ts";
-import { sandboxLabels } from "../../src/sandboxes/docker/labels.ts";
-import { listSandboxObjects, removeSandboxObjects } from "../../src/sandboxes/docker/leftovers.ts";
+import { labelNames, sandboxLabels } from "../../src/sandboxes/docker/labels.ts";
+import {
+  listObjects,
+  listSandboxObjects,
+  removeSandboxObjects,
+} from "../../src/sandboxes/docker/leftovers.ts";
+import { LostWorkers } from "../../src/sandboxes/docker/lost-workers.ts";
+import { Presence } from "../../src/sandboxes/docker/presence.ts";
 import { readContainerFile } from "../../src/sandboxes/docker/volumes/archive.ts";
 import { ensureBundleVolume } from "../../src/sandboxes/docker/volumes/bundle-volume.ts";
 import { ensureSystemImage } from "../../src/sandboxes/docker/volumes/system-image.ts";
@@ -106,6 +112,35 @@ describe.skipIf(!canRunEngines)("Podman", () => {
     const owner = newOwner();
     const image = await ensureSystemImage(engine, { owner });
     expect(await ensureSystemImage(engine, { owner })).toBe(image);
+  });
+
+  it("keeps the objects of a lost worker until its containers have ended", async () => {
+    const [owner, other] = [newOwner(), newOwner()];
+    const image = await importBusybox(engine);
+    const { docker } = engine;
+    const labels = sandboxLabels(owner, { kind: "commands", sandbox: "one" });
+    const volume = `outrider-test-${owner.installation}`;
+    await docker.createVolume({ Name: volume, Labels: labels });
+    const container = await docker.createContainer({
+      ...{ Image: image, Cmd: ["sleep", "1000000"], Labels: labels },
+      HostConfig: { NetworkMode: "none", Binds: [`${volume}:/workspace`] },
+    });
+    await container.start();
+    await new Presence(docker, owner).refresh();
+    const watcher = { ...other, installation: owner.installation };
+    const presence = new Presence(docker, watcher);
+    // The engine tells times in seconds, and a second may not have passed.
+    const lost = new LostWorkers({ docker, owner: watcher, log: silentLog, lostMs: -1, rounds: 0 });
+    const removeLost = async () => {
+      await presence.refresh();
+      return await lost.remove();
+    };
+    expect(await removeLost()).toEqual([]);
+    await container.kill();
+    await container.wait();
+    expect(await removeLost()).toEqual([owner.worker]);
+    const left = await listObjects(docker, { [labelNames.installation]: owner.installation });
+    expect(left.map((object) => object.labels[labelNames.worker])).toEqual([watcher.worker]);
   });
 
   it("has objects that are found by label after it was killed", async () => {
