@@ -5,13 +5,16 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { root } from "../../../../e2e/process.ts";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
+import type { Log } from "../../src/log.ts";
 import { describeEngine } from "../../src/sandboxes/docker/engine/describe.ts";
+import { EngineError, isEngineError } from "../../src/sandboxes/docker/engine/errors.ts";
 import { ensureSystemImage } from "../../src/sandboxes/docker/volumes/system-image.ts";
 import type { WorkerOptions } from "../../src/worker-runtime.ts";
 import { makeImage, push, startRegistry } from "../images/registry-server.ts";
 import { systemLayer } from "../images/system-image.ts";
 import { outputOf, startTestInstallation, type TestInstallation } from "../installation.ts";
 import { openSharedEngine } from "./docker-support.ts";
+import { startEngineProxy } from "./engine-proxy.ts";
 import { sharedDocker } from "./shared-docker.ts";
 import { canRunEngines } from "./test-engine.ts";
 
@@ -120,4 +123,40 @@ describe.skipIf(!canRunEngines)("a run in containers", () => {
     expect(receipt).toMatchObject({ worker: "auto", sandbox: { kind: "docker" } });
     expect(outputOf(await installation.events(id))).toBe("on\n");
   });
+
+  test("continues in another attempt if the engine is lost while its sandbox opens", async () => {
+    let lost = 0;
+    let isArmed = false;
+    const host = await startEngineProxy({
+      isLost(request) {
+        if (!isArmed || !/^POST .*\/(volumes|containers)\/create/.test(request)) return false;
+        lost += 1;
+        isArmed = false;
+        return true;
+      },
+    });
+    const lines: string[] = [];
+    const log: Log = { info() {}, warn: (_, message) => void lines.push(message), error() {} };
+    await startWorker({ ...settings(host), log });
+    isArmed = true;
+    const id = await installation.create(["RUN: echo on"], settled);
+    await vi.waitUntil(() => lines.includes("abandoned an attempt of a run"), waitOptions);
+    expect(lost).toBe(1);
+    await installation.expireLease(id);
+    expect(await installation.until(id, "SUCCEEDED")).toMatchObject({ attempts: 2 });
+    expect(outputOf(await installation.events(id))).toBe("on\n");
+  });
+});
+
+test.each([
+  ["unreachable", true],
+  ["timeout", true],
+  ["container_stopped", true],
+  ["disk_full", false],
+  ["out_of_memory", false],
+  ["runtime_unknown", false],
+] as const)("another attempt can work after the failure %s of an engine: %s", (code, isRecoverable) => {
+  const error = new EngineError(code, "It failed.");
+  expect(isEngineError(error, code)).toBe(true);
+  expect(error.isRecoverable).toBe(isRecoverable);
 });
