@@ -113,6 +113,15 @@ export async function startTestInstallation(environment: Record<string, string> 
     return item;
   }
 
+  async function startWorkerProcess(name: string, more: string[], program?: string) {
+    const dataFolder = newFolder();
+    const args = ["worker", "--server", origin, "--name", name, "--data-dir", dataFolder, ...more];
+    const running = spawnOutrider(args, { OUTRIDER_WORKER_KEY: workerKey }, program);
+    processes.push(running);
+    await running.waitForOutput("ready for runs");
+    return { ...running, folder: dataFolder };
+  }
+
   return {
     origin,
     databaseUrl: database.url,
@@ -168,14 +177,11 @@ export async function startTestInstallation(environment: Record<string, string> 
     },
 
     /** Starts a worker in a separate process, which can be suspended and killed. */
-    async workerProcess(name: string, ...more: string[]): Promise<Running & { folder: string }> {
-      const dataFolder = newFolder();
-      const args = ["worker", "--server", origin, "--name", name, "--data-dir", dataFolder, ...more];
-      const running = spawnOutrider(args, { OUTRIDER_WORKER_KEY: workerKey });
-      processes.push(running);
-      await running.waitForOutput("ready for runs");
-      return { ...running, folder: dataFolder };
-    },
+    workerProcess: (name: string, ...more: string[]) => startWorkerProcess(name, more),
+
+    /** Like `workerProcess`, with another program than bin/outrider. */
+    workerProcessOf: (program: string, name: string, ...more: string[]) =>
+      startWorkerProcess(name, more, program),
 
     /** Lists the builds on the workers' disks. */
     bases(): string[] {

@@ -1,8 +1,4 @@
-import { once } from "node:events";
-import { get } from "node:http";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { dirname } from "node:path";
-import { json } from "node:stream/consumers";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { removeFolder } from "../../src/remove-folder.ts";
 import { openDockerProvider } from "../../src/sandboxes/docker/docker-provider.ts";
@@ -10,53 +6,16 @@ import { ensureSystemImage } from "../../src/sandboxes/docker/volumes/system-ima
 import { programArchitecture } from "../../src/sandboxes/files/programs.ts";
 import { inMs, makeRoot, run, silent } from "../sandboxes/sandbox-support.ts";
 import { newOwner, openSharedEngine } from "./docker-support.ts";
-import { sharedDocker } from "./shared-docker.ts";
+import { startEngineProxy } from "./engine-proxy.ts";
 import { canRunEngines } from "./test-engine.ts";
 
-/** By the end of a path: what the response to it says instead. */
-type Claims = Record<string, object>;
-
-/** Starts a proxy to the shared Docker that changes what the engine says about its machine. Returns its address. */
-async function startProxy(claims: Claims): Promise<string> {
-  const socketPath = (await sharedDocker()).replace("unix://", "");
-  const sockets = new Set<Socket>();
-  const server = createServer((client) => {
-    const engine = connect(socketPath);
-    for (const socket of [client, engine]) {
-      sockets.add(socket);
-      socket.on("error", () => {});
-      socket.on("close", () => {
-        client.destroy();
-        engine.destroy();
-      });
-    }
-    engine.pipe(client);
-    client.on("end", () => engine.end());
-    client.on("data", (chunk) => {
-      const path = /^GET (\S+) HTTP/.exec(chunk.toString("latin1", 0, 200))?.[1] ?? "";
-      const claim = Object.entries(claims).find(([end]) => path.endsWith(end))?.[1];
-      if (!claim) return engine.write(chunk);
-      get({ socketPath, path }, async (answer) => {
-        const body = JSON.stringify({ ...((await json(answer)) as object), ...claim });
-        client.write(`HTTP/1.1 200 OK\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
-      });
-    });
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  return `tcp://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-async function openProvider(claims: Claims) {
+async function openProvider(claims: Record<string, object>) {
   const { root } = makeRoot();
   onTestFinished(() => removeFolder(dirname(root)));
   const systemImage = await ensureSystemImage(await openSharedEngine(), {
     owner: { installation: "test-conformance" },
   });
-  const engine = { host: await startProxy(claims) };
+  const engine = { host: await startEngineProxy({ claims }) };
   return await openDockerProvider({ root, log: silent, docker: { engine, owner: newOwner(), systemImage } });
 }
 

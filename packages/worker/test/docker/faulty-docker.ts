@@ -4,14 +4,21 @@ import { ensureSystemImage } from "../../src/sandboxes/docker/volumes/system-ima
 import type { FaultyEngine } from "../run-faults/faulty-engine.ts";
 import { startDocker, type TestEngine } from "./test-engine.ts";
 
+export interface FaultyDocker extends FaultyEngine {
+  /** Kills the containers of a run, as `docker kill` does. */
+  killContainers(run: string): Promise<void>;
+  /** Stops the engine, which ends its containers, and starts it again. */
+  restart(): Promise<void>;
+}
+
 /** Starts an engine with the system image, which all workers share because it takes long to make. */
-export async function startFaultyDocker(): Promise<FaultyEngine> {
+export async function startFaultyDocker(): Promise<FaultyDocker> {
   const engine: TestEngine = await startDocker();
   const owner = { installation: "run-faults" };
   const systemImage = await ensureSystemImage(await openEngine({ host: engine.host }), { owner });
-  const { kill, start, pause, resume, stop } = engine;
+  const { kill, start, restart, pause, resume, stop } = engine;
   return {
-    ...{ kill, start, pause, resume, stop },
+    ...{ kill, start, restart, pause, resume, stop },
     target: { path: engine.socketPath },
     async workerOptions(port) {
       const host = ["--docker-host", `tcp://127.0.0.1:${port}`];
@@ -31,6 +38,13 @@ export async function startFaultyDocker(): Promise<FaultyEngine> {
         ...images.map(({ Id, Labels }) => ({ name: `image ${Id}`, labels: Labels })),
       ];
       return objects.filter(({ labels }) => parseLabel(labels).run_id === run).map(({ name }) => name);
+    },
+    async killContainers(run) {
+      const { docker } = await openEngine({ host: engine.host });
+      const filters = JSON.stringify({ label: [labelNames.sandbox] });
+      const containers = await docker.listContainers({ filters });
+      const found = containers.filter(({ Labels }) => parseLabel(Labels).run_id === run);
+      for (const { Id } of found) await docker.getContainer(Id).kill();
     },
     messages: {
       away: "container engine does not respond, not accepting new runs",

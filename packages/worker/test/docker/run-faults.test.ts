@@ -1,5 +1,6 @@
 import { faults } from "../run-faults/faults.ts";
 import { testRunFaults } from "../run-faults/test-run-faults.ts";
+import { dockerFaults } from "./docker-faults.ts";
 import { startFaultyDocker } from "./faulty-docker.ts";
 import { canRunEngines } from "./test-engine.ts";
 
@@ -7,5 +8,5 @@ const { "kill the worker": killWorker, "kill the engine": killEngine } = faults;
 
 testRunFaults("containers", {
   ...{ isPossible: canRunEngines, startEngine: startFaultyDocker },
-  faults: { "kill the worker": killWorker, "kill the engine": killEngine },
+  faults: { "kill the worker": killWorker, "kill the engine": killEngine, ...dockerFaults },
 });

@@ -3,16 +3,19 @@ import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import { type Event, outputOf } from "../installation.ts";
 import type { FaultyInstallation, InterruptedRun } from "./faulty-installation.ts";
 
-/** Waits until another attempt runs the interrupted command, and returns when the run was found to need one. */
+/** Waits until another attempt runs the interrupted command. The command of the previous one must not outlive its lease. */
 export async function waitForNextAttempt(
   installation: FaultyInstallation,
   { id, command, sleeps }: InterruptedRun,
-): Promise<Event> {
+): Promise<void> {
   const isNext = ({ type, attempt, turn, data }: Event) =>
     type === "command.started" && turn === 2 && attempt > 1 && data.command.includes(command);
-  await installation.event(id, isNext);
+  const started = await installation.event(id, isNext);
+  const isRecovering = ({ type, turn }: Event) => type === "run.recovering" && turn === 2;
+  const recovering = await installation.event(id, isRecovering);
   await sleeps.waitUntilRunning();
-  return await installation.event(id, ({ type, turn }) => type === "run.recovering" && turn === 2);
+  const [leaseEnd, nextStart] = [recovering, started].map(({ created_at }) => Date.parse(created_at));
+  expect(sleeps.wasAliveBetween(leaseEnd as number, nextStart as number)).toBe(false);
 }
 
 /** Ends the command of the last attempt, and checks what the faults must not have broken. */

@@ -101,8 +101,8 @@ export class SleepWatch {
   readonly #timer: NodeJS.Timeout;
   /** The largest number of processes at the same time. */
   max = 0;
-  /** When one was last seen. */
-  lastAlive = 0;
+  /** When one was seen. */
+  readonly #times: number[] = [];
 
   constructor(mark: string) {
     this.#mark = mark;
@@ -114,8 +114,13 @@ export class SleepWatch {
     const now = Date.now();
     const count = processesWith(this.#mark).filter((line) => /^\d+ sleep /.test(line)).length;
     this.max = Math.max(this.max, count);
-    if (count > 0) this.lastAlive = now;
+    if (count > 0) this.#times.push(now);
     return count;
+  }
+
+  /** Whether one was seen after the first time and before the second. */
+  wasAliveBetween(from: number, to: number): boolean {
+    return this.#times.some((time) => time > from && time < to);
   }
 
   async waitUntilGone(): Promise<void> {

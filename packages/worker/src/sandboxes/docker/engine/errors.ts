@@ -1,4 +1,5 @@
 import { printable } from "../../../images/image-error.ts";
+import { SandboxLostError } from "../../sandbox.ts";
 
 export type EngineErrorCode =
   /** Nothing accepts connections at the engine's address, or the connection broke. */
@@ -23,8 +24,15 @@ export type EngineErrorCode =
   | "canceled"
   | "failed";
 
+/** The engine or the container ended for a reason that does not concern the run. Another attempt has other containers. */
+const recoverableCodes: ReadonlySet<EngineErrorCode> = new Set([
+  "unreachable",
+  "timeout",
+  "container_stopped",
+]);
+
 /** A failure of the container engine. The message says what is wrong and what to do. It contains no credentials. */
-export class EngineError extends Error {
+export class EngineError extends SandboxLostError {
   override name = "EngineError";
   readonly code: EngineErrorCode;
   /** The status of the engine's response, if there was one. */
@@ -35,7 +43,8 @@ export class EngineError extends Error {
     message: string,
     { statusCode, cause }: { statusCode?: number | undefined; cause?: unknown } = {},
   ) {
-    super(message, cause === undefined ? {} : { cause });
+    const isRecoverable = recoverableCodes.has(code);
+    super(message, { isRecoverable, ...(cause === undefined ? {} : { cause }) });
     this.code = code;
     this.statusCode = statusCode;
   }
