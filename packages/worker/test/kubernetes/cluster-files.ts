@@ -104,7 +104,7 @@ function kubeletConfig(folder: string): object {
     ...{ cgroupDriver: "cgroupfs", cgroupRoot: `/${basename(folder)}`, enforceNodeAllocatable: [] },
     ...{ failCgroupV1: false, failSwapOn: false, makeIPTablesUtilChains: false },
     ...{ clusterDNS: [nodeIp], clusterDomain: "cluster.local", resolvConf: "" },
-    ...{ podLogsDir: `${folder}/data/pod-logs`, volumePluginDir: `${folder}/plugins`, podPidsLimit: 512 },
+    ...{ podLogsDir: `${folder}/data/pod-logs`, volumePluginDir: `${folder}/plugins`, podPidsLimit: 2048 },
     ...{ imageGCHighThresholdPercent: 100, serializeImagePulls: false },
     // A full disk of the machine is no reason to evict pods of tests.
     evictionHard: {
