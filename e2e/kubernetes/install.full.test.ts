@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { makeImage, push, startRegistry } from "../../packages/worker/test/images/registry-server.ts";
+import { systemLayer } from "../../packages/worker/test/images/system-image.ts";
+import { nodeRegistry } from "../../packages/worker/test/kubernetes/cluster-files.ts";
 import { canRunClusters } from "../../packages/worker/test/kubernetes/test-cluster.ts";
 import { openRuns, slow, waitFor } from "./cluster-runs.ts";
 import {
@@ -99,6 +102,22 @@ describe.skipIf(!canRunClusters)("the Helm chart in a cluster", () => {
     await call("POST", `/agent/runs/${id}/cancel`);
     await runs.expectState(id, "CANCELLED");
     await vi.waitFor(async () => expect(await runs.podsOf(id)).toEqual([]), slow);
+  });
+
+  it("executes a run with an image that the node pulls from a registry", { timeout }, async () => {
+    const registry = await startRegistry();
+    try {
+      await installation.cluster.exposePort(Number(registry.host.split(":")[1]), nodeRegistry);
+      await push(registry, "acme/tools:1", makeImage({ layers: [systemLayer({ "etc/tools": "hammer\n" })] }));
+      const body = { name: "tools", docker_image: `${nodeRegistry}/acme/tools:1` };
+      const { environment_id } = (await call("POST", "/agent/environments", { body })).body;
+      const prompt = "RUN: id -un; cat /etc/tools";
+      const run = await call("POST", "/agent/run", { body: { prompt, config: { environment_id } } });
+      await runs.expectState(run.body.run_id, "SUCCEEDED");
+      expect(await runs.transcript(run.body.run_id)).toMatch(/root\\nhammer/);
+    } finally {
+      await registry.close();
+    }
   });
 
   it("says in the error of a run why its image cannot be used", { timeout }, async () => {

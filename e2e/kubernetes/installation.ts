@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
+import { nodeRegistry } from "../../packages/worker/test/kubernetes/cluster-files.ts";
 import { startCluster, type TestCluster } from "../../packages/worker/test/kubernetes/test-cluster.ts";
 import { call, type Reply } from "../process.ts";
 import { bundledValues } from "./chart-values.ts";
@@ -30,7 +31,7 @@ export const installValues = {
   storage: { bundled: { ...bundledValues.storage.bundled, resources: small } },
   workerDefaults: {
     ...{ ...bundledValues.workerDefaults, image: image("outrider-worker"), resources: small },
-    ...{ slots: 4, drainSeconds: 5 },
+    ...{ slots: 4, drainSeconds: 5, env: { OUTRIDER_ALLOW_ADDRESSES: nodeRegistry.replace(/:.*/, "") } },
   },
 };
 

@@ -35,6 +35,24 @@ async function deletePod(installation: FaultyInstallation, engine: FaultyCluster
   await expectRecovery(installation, run);
 }
 
+/** The cluster removes the pods of a node that does not exist, after a minute. Another node, here the same, continues the run. */
+async function loseNode(installation: FaultyInstallation, engine: FaultyCluster): Promise<void> {
+  const { cluster } = engine;
+  await installation.startWorker("first");
+  const run = await startInterruptedRun(installation);
+  const name = await podOf(run, engine);
+  await cluster.kill("kubelet");
+  await cluster.kubectl(["delete", "node", cluster.nodeName]);
+  await run.sleeps.waitUntilGone();
+  await vi.waitFor(async () => expect(await engine.objectsOf(run.id)).not.toContain(`pod ${name}`), {
+    ...waitOptions,
+    timeout: 2 * waitOptions.timeout,
+  });
+  await cluster.start("kubelet");
+  await waitForNextAttempt(installation, run);
+  await expectRecovery(installation, run);
+}
+
 /** The next attempt waits until a node accepts pods again. */
 async function drainNode(installation: FaultyInstallation, engine: FaultyCluster): Promise<void> {
   const { cluster } = engine;
@@ -84,5 +102,6 @@ export const clusterFaults = {
   "delete the pod": deletePod,
   "delete the pod between two turns": deleteWarmPod,
   "drain the node": drainNode,
+  "lose the node": loseNode,
   "cancel the run": cancelRun,
 };

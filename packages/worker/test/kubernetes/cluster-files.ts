@@ -5,6 +5,8 @@ import { basename, join } from "node:path";
 import { kubeconfigOf, makeCertificates } from "./cluster-certificates.ts";
 
 export const nodeIp = "10.99.0.2";
+/** Where the node and its pods find a registry without TLS, once a test has exposed one there. */
+export const nodeRegistry = `${nodeIp}:5000`;
 export const nodeName = "node";
 export const pauseImage = "outrider.test/pause:1";
 const apiServer = "https://127.0.0.1:6443";
@@ -59,6 +61,8 @@ ${cri}]
   ${cri}.cni]
     bin_dir = "${networkPlugins}"
     conf_dir = "${folder}/network"
+  ${cri}.registry.mirrors."${nodeRegistry}"]
+    endpoint = ["http://${nodeRegistry}"]
   ${cri}.containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
     base_runtime_spec = "${folder}/container.json"
@@ -100,7 +104,7 @@ function kubeletConfig(folder: string): object {
     ...{ cgroupDriver: "cgroupfs", cgroupRoot: `/${basename(folder)}`, enforceNodeAllocatable: [] },
     ...{ failCgroupV1: false, failSwapOn: false, makeIPTablesUtilChains: false },
     ...{ clusterDNS: [nodeIp], clusterDomain: "cluster.local", resolvConf: "" },
-    ...{ podLogsDir: `${folder}/data/pod-logs`, volumePluginDir: `${folder}/plugins`, podPidsLimit: 512 },
+    ...{ podLogsDir: `${folder}/data/pod-logs`, volumePluginDir: `${folder}/plugins`, podPidsLimit: 2048 },
     ...{ imageGCHighThresholdPercent: 100, serializeImagePulls: false },
     // A full disk of the machine is no reason to evict pods of tests.
     evictionHard: {

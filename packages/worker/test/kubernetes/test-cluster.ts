@@ -43,8 +43,8 @@ export interface TestCluster {
   kubectl(args: string[], input?: string | object): Promise<string>;
   /** Imports an archive of `docker save` or an OCI archive, so that pods can use its images without a registry. */
   importImage(path: string): Promise<void>;
-  /** Makes a port of this machine's loopback reachable at the same port of the node's loopback, such as that of a registry. */
-  exposePort(port: number): Promise<void>;
+  /** Makes a port of this machine's loopback reachable at the same port of the node's loopback, or at another address of it. */
+  exposePort(port: number, address?: string): Promise<void>;
   /** Makes a port of a service reachable at the port that it returns, on this machine's loopback. */
   openService(name: string, namespace: string): Promise<number>;
   /** Kills a program, and starts it again after `start`. Pods of a killed containerd or kubelet continue to run. */
@@ -147,10 +147,10 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
         running.child.stdin?.end(typeof input === "object" ? JSON.stringify(input) : input);
         return (await running).stdout;
       },
-      async exposePort(port) {
+      async exposePort(port, address = `127.0.0.1:${port}`) {
         const socket = join(folder, `port-${port}.sock`);
         listeners.push(await forward(socket, { host: "127.0.0.1", port }));
-        await connectNetworks(`forward-${port}`, `127.0.0.1:${port}`, socket);
+        await connectNetworks(`forward-${port}`, address, socket);
       },
       async openService(name, namespace) {
         const path = `/api/v1/namespaces/${namespace}/services/${name}`;
