@@ -57,7 +57,7 @@ describe.skipIf(!canRunClusters)("a worker that tests the network policies of sa
   // The tests after it need a cluster that enforces policies.
   test("names what pods reach, and looks again when a run needs the network", async () => {
     const namespace = await createNamespace(cluster);
-    // The API server stands in for the server of Outrider.
+    // Any server that pods can reach by default will do, so the address of the API server is used.
     const provider = await open(namespace, { server: `http://${nodeIp}:6443` });
     const reason = reasonOf(provider);
     for (const target of [
