@@ -326,6 +326,19 @@ describe("a requested build", () => {
     const build = await server.call("GET", `/agent/environments/${environment_id}/builds/${body.build_id}`);
     expect(build.body).toMatchObject({ state: "FAILED", status_message: { error_code: "worker_lost" } });
   });
+
+  test("that a run needs fails after as many attempts", async () => {
+    const { prepare } = await claimed((await environment()).environment_id);
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const { state, build_id } = await prepare("lost");
+      expect(state).toBe("yours");
+      await server.db`update builds set lease_expires_at = outrider_now() where build_id = ${build_id}`;
+    }
+    expect(await prepare("lost")).toMatchObject({
+      state: "failed",
+      status_message: { error_code: "worker_lost" },
+    });
+  });
 });
 
 describe("a repository's secret", () => {

@@ -69,6 +69,13 @@ export class BuildLog {
     await server.finishBuild(lease.build_id, body, AbortSignal.timeout(lease.lease_ms));
   }
 
+  /** Says why this attempt ends, and leaves the build to whoever claims it after the lease has expired. */
+  async abandon(message: string): Promise<void> {
+    this.write({ type: "notice", data: { message } });
+    await this.#flush();
+    this.stop();
+  }
+
   stop() {
     clearInterval(this.#interval);
     this.#batches.stop();

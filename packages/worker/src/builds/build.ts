@@ -19,7 +19,7 @@
  *    visible to every run of the environment. Then store the files: as a blob on the server, and as a local base to
  *    open sandboxes on (see build-bases.ts).
  * 5. Report the outcome. This happens even if the run that needed the build was cancelled, because other runs may be
- *    waiting for it.
+ *    waiting for it. If the sandbox was lost, and another attempt can work, report none.
  */
 import { createHash } from "node:crypto";
 import { Failure } from "@outrider/agent/failure";
@@ -42,7 +42,12 @@ import { RepositoryError } from "../repositories/repository-error.ts";
 import { checkSecretSize, listEnvironmentSecrets } from "../run/run-secrets.ts";
 import { NotEnforceableError } from "../sandboxes/limits.ts";
 import { sandboxPaths } from "../sandboxes/paths.ts";
-import { type Sandbox, SandboxImageError, type SandboxProvider } from "../sandboxes/sandbox.ts";
+import {
+  type Sandbox,
+  SandboxImageError,
+  SandboxLostError,
+  type SandboxProvider,
+} from "../sandboxes/sandbox.ts";
 import type { ServerClient } from "../server-client/server-client.ts";
 import { collectSkills } from "../skills/collect-skills.ts";
 import type { BuildBases } from "./build-bases.ts";
@@ -185,7 +190,7 @@ interface MakeBuildOptions {
   inspect?(sandbox: Sandbox, context: StepContext): Promise<void>;
 }
 
-/** Runs the steps of a build in a sandbox and stores the result. */
+/** Runs the steps of a build in a sandbox and stores the result. Rejects if another attempt can work. */
 export async function makeBuild(context: BuildContext, options: MakeBuildOptions): Promise<BuildOutcome> {
   const { provider, bases, egressSessions, networkFolder } = context;
   const { build_id, environment, contents, log, redactor, onStep, onOpened, inspect } = options;
@@ -280,6 +285,7 @@ export async function makeBuild(context: BuildContext, options: MakeBuildOptions
     };
   } catch (error) {
     if (log.signal.aborted) return { type: "abandoned" };
+    if (isRecoverable(error)) throw error;
     const { error_code, message } = failedOutcome(error);
     return { type: "failed", error_code, message: refusals.appendTo(message) };
   } finally {
@@ -296,6 +302,9 @@ async function listSkills(repositories: ResolvedRepository[], log: StepLog): Pro
     return [];
   });
 }
+
+const isRecoverable = (error: unknown): error is SandboxLostError =>
+  error instanceof SandboxLostError && error.isRecoverable;
 
 function failedOutcome(error: unknown): Extract<BuildOutcome, { type: "failed" }> {
   if (error instanceof Failure) return { type: "failed", error_code: error.code, message: error.message };
@@ -315,7 +324,10 @@ interface RunBuildOptions {
   onStep?: OnStep;
 }
 
-/** Makes a build and reports its outcome to the server. */
+/**
+ * Makes a build and reports its outcome to the server. If its sandbox was lost for a reason that does not concern the build,
+ * reports no outcome. Another attempt starts when the lease has expired, so the number of attempts is limited.
+ */
 export async function runBuild(context: BuildContext, options: RunBuildOptions): Promise<BuildOutcome> {
   const { lease, environment, signal, onStep = () => {} } = options;
   const { server, repositories: allRepositories } = context;
@@ -354,6 +366,10 @@ export async function runBuild(context: BuildContext, options: RunBuildOptions):
     });
     return await finish(log, outcome);
   } catch (error) {
+    if (!log.signal.aborted && isRecoverable(error)) {
+      await log.abandon(`${error.message} Another attempt starts when the lease of this one has expired.`);
+      return { type: "abandoned" };
+    }
     return await finish(log, log.signal.aborted ? { type: "abandoned" } : failedOutcome(error));
   } finally {
     log.stop();

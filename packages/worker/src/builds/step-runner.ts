@@ -2,7 +2,7 @@ import { Failure } from "@outrider/agent/failure";
 import { quote } from "../quote.ts";
 import { createTextRedactor, type Redactor } from "../redaction/redact.ts";
 import { describeLimitEvents } from "../sandboxes/describe-limit-events.ts";
-import type { ExecOptions, Sandbox } from "../sandboxes/sandbox.ts";
+import { type ExecOptions, type Sandbox, SandboxLostError } from "../sandboxes/sandbox.ts";
 import type { BuildLog } from "./build-log.ts";
 
 const STEP_TIMEOUT_MS = 60 * 60_000;
@@ -80,13 +80,16 @@ export class StepRunner {
     writeOutput(redacted.end());
     log.signal.throwIfAborted();
     const reached = await describeLimitEvents(sandbox, before);
+    if (exitCode === null && !timedOut && !reached.isOutOfMemory) throw await lossOf(sandbox);
     if (reached.lines !== "") log.write({ type: "output", data: { stream: "stderr", text: reached.lines } });
     const state = exitCode === 0 ? "finished" : "failed";
     const result = { ...(exitCode === null ? {} : { exit_code: exitCode }), duration_ms: durationMs };
     log.write({ type: "step", data: { name, state, ...result } });
     onStep(name, state);
     if (state === "finished") return;
-    const reason = timedOut ? "took longer than an hour" : `exited with code ${exitCode ?? "none (killed)"}`;
+    const reason = timedOut
+      ? "took longer than an hour"
+      : `exited with code ${exitCode ?? "none (out of memory)"}`;
     const advice = reached.advice && ` ${reached.advice}`;
     const lines = tail.trimEnd().split("\n").slice(-TAIL_LINES).join("\n");
     const failure = new Failure(
@@ -114,4 +117,13 @@ export class StepRunner {
     }
     report("finished");
   }
+}
+
+/** Returns why a step was killed that neither a limit nor its own time has ended. */
+async function lossOf(sandbox: Sandbox): Promise<SandboxLostError> {
+  const loss = await sandbox.findLoss?.().catch(() => undefined);
+  const isRecoverable = true;
+  return (
+    loss ?? new SandboxLostError("A process outside of the build has killed the step.", { isRecoverable })
+  );
 }

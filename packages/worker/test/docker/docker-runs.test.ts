@@ -8,6 +8,7 @@ import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
 import type { Log } from "../../src/log.ts";
 import { describeEngine } from "../../src/sandboxes/docker/engine/describe.ts";
 import { EngineError, isEngineError } from "../../src/sandboxes/docker/engine/errors.ts";
+import { labelNames, parseLabel } from "../../src/sandboxes/docker/labels.ts";
 import { ensureSystemImage } from "../../src/sandboxes/docker/volumes/system-image.ts";
 import type { WorkerOptions } from "../../src/worker-runtime.ts";
 import { makeImage, push, startRegistry } from "../images/registry-server.ts";
@@ -146,6 +147,56 @@ describe.skipIf(!canRunEngines)("a run in containers", () => {
     expect(await installation.until(id, "SUCCEEDED")).toMatchObject({ attempts: 2 });
     expect(outputOf(await installation.events(id))).toBe("on\n");
   });
+
+  test("waits for another attempt of its build if the engine is lost while the build's sandbox opens", async () => {
+    let isArmed = false;
+    const host = await startEngineProxy({
+      isLost(request) {
+        if (!isArmed || !/^POST .*\/containers\/create/.test(request)) return false;
+        isArmed = false;
+        return true;
+      },
+    });
+    const { body } = await installation.call("POST", "/agent/environments", {
+      body: { name: "lost-engine", setup_commands: ["echo made > made"] },
+    });
+    const config = { environment_id: body.environment_id, idle_timeout_minutes: 0 };
+    await startWorker(settings(host));
+    // The worker opens containers of its own when it starts.
+    isArmed = true;
+    const id = await installation.create(["RUN: cat made"], { config });
+    await endLostAttempt(body.environment_id);
+    expect(await installation.until(id, "SUCCEEDED")).toMatchObject({ attempts: 1 });
+    expect(outputOf(await installation.events(id))).toBe("made\n");
+  });
+
+  test("has a build that was made again after its container was killed", async () => {
+    await installation.call("PUT", "/agent/secrets/PACE", { body: { value: "wait-for-the-end" } });
+    const command = 'if [ "$PACE" = wait-for-the-end ]; then echo waiting; sleep 600; fi; echo made > made';
+    const environment = { name: "killed", setup_commands: [command], build_secrets: ["PACE"] };
+    const { body } = await installation.call("POST", "/agent/environments", { body: environment });
+    await startWorker(settings(await sharedDocker()));
+    const path = `/agent/environments/${body.environment_id}/builds`;
+    const { build_id } = (await installation.call("POST", path)).body;
+    const isWaiting = () => installation.db`
+      select 1 from build_events where build_id = ${build_id} and data ->> 'text' like 'waiting%'`;
+    await vi.waitUntil(async () => (await isWaiting()).length > 0, waitOptions);
+    await killContainers(build_id);
+    await installation.call("PUT", "/agent/secrets/PACE", { body: { value: "continue-at-once" } });
+    await endLostAttempt(body.environment_id);
+    const find = async () => (await installation.call("GET", `${path}/${build_id}`)).body;
+    await vi.waitUntil(async () => (await find()).state === "READY", waitOptions);
+  });
+
+  /** Waits until the worker has given up its attempt to build, and ends the attempt's lease. */
+  async function endLostAttempt(environment_id: string): Promise<void> {
+    const { db } = installation;
+    const findNotice = () => db`
+      select 1 from build_events join builds using (build_id)
+      where environment_id = ${environment_id} and type = 'notice' and data ->> 'message' like '%Another attempt starts%'`;
+    await vi.waitUntil(async () => (await findNotice()).length > 0, waitOptions);
+    await db`update builds set lease_expires_at = outrider_now() where environment_id = ${environment_id}`;
+  }
 });
 
 test.each([
@@ -160,3 +211,14 @@ test.each([
   expect(isEngineError(error, code)).toBe(true);
   expect(error.isRecoverable).toBe(isRecoverable);
 });
+
+/** Kills the containers of a build, as `docker kill` does. */
+async function killContainers(build_id: string): Promise<void> {
+  const { docker } = await openSharedEngine();
+  const containers = await docker.listContainers({
+    filters: JSON.stringify({ label: [labelNames.sandbox] }),
+  });
+  const found = containers.filter(({ Labels }) => parseLabel(Labels).build_id === build_id);
+  expect(found).not.toEqual([]);
+  for (const { Id } of found) await docker.getContainer(Id).kill();
+}

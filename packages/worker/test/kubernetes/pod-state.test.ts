@@ -119,7 +119,7 @@ describe("a pod", () => {
       "cannot_start",
       "cannot start: no such file. Correct the image",
     ],
-    [terminated("OOMKilled"), "out_of_memory", "Raise `limits.memory_mb`"],
+    [terminated("OOMKilled"), "out_of_memory", "Raise `resources.memory_mb`"],
     [terminated("Error", 1), "cannot_start", "ends again and again"],
     [
       pod({ phase: "Failed", reason: "Evicted", message: "disk exceeds the limit" }),
@@ -155,7 +155,7 @@ test.each([
   const state = readPodState(found, "scripts");
   expect(state).toMatchObject({ phase: "ended", error: { code: "out_of_memory" } });
   const { message } = (state as { error: Error }).error;
-  expect(message).toContain("`limits.memory_mb` does not help");
+  expect(message).toContain("`resources.memory_mb` does not help");
   expect(message).toContain(remedy);
 });
 

@@ -144,6 +144,11 @@ const withoutImages: BuildError = {
   message: "This worker's version does not know images. Upgrade all workers.",
 };
 
+const lostInEachAttempt: BuildError = {
+  error_code: "worker_lost",
+  message: "The worker or its sandbox was lost in each attempt.",
+};
+
 export async function prepare(
   tx: Tx,
   policy: RunPolicy,
@@ -195,6 +200,11 @@ export async function prepare(
     unfinished?.is_free &&
     (await takeBuild(tx, { workerId: worker_id, leaseMs: policy.leaseMs }, { buildId: unfinished.build_id }));
   const build_id = unfinished?.build_id ?? wanted.build_id;
+  if (taken && taken.attempt > policy.maxAttempts) {
+    await fail(tx, build_id, lostInEachAttempt);
+    const status_message = statusMessage(lostInEachAttempt);
+    return { response: { state: "failed", build_id, status_message }, queued: false };
+  }
   return {
     response: taken
       ? { state: "yours", build_id, token: taken.token, lease_ms: policy.leaseMs }
@@ -215,10 +225,7 @@ export async function takeQueuedBuild(
     if (!taken) return undefined;
     const { build_id, token, environment_id, version, config, attempt } = taken;
     if (attempt > policy.maxAttempts) {
-      await fail(tx, build_id, {
-        error_code: "worker_lost",
-        message: "The worker was lost in each attempt.",
-      });
+      await fail(tx, build_id, lostInEachAttempt);
       return undefined;
     }
     const environment = await environmentWork(tx, { vault, gitHost }, { environment_id, version, config });

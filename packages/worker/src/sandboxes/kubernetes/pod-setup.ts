@@ -199,7 +199,7 @@ function lostSystem({ isOutOfMemory } = { isOutOfMemory: false }): ClusterError 
   return isOutOfMemory
     ? new ClusterError(
         "out_of_memory",
-        "The sandbox ran out of memory, and the kernel killed all of its processes. The changes to its system are lost. Raise `limits.memory_mb`, or use less memory.",
+        "The sandbox ran out of memory, and the kernel killed all of its processes. The changes to its system are lost. Raise `resources.memory_mb`, or use less memory.",
       )
     : new ClusterError(
         "pod_ended",

@@ -21,7 +21,7 @@ export async function explainContainerEnd(docker: Docker, id: string): Promise<E
   if (state.OOMKilled)
     return new EngineError(
       "out_of_memory",
-      "The sandbox ran out of memory, and the kernel killed its first process. Raise `limits.memory_mb`, or use less memory.",
+      "The sandbox ran out of memory, and the kernel killed its first process. Raise `resources.memory_mb`, or use less memory.",
     );
   if (state.Running)
     return new EngineError(

@@ -172,7 +172,7 @@ const isOutOfMemory = (terminated: { reason?: string } | undefined) => terminate
 
 /** Only the container for commands has the limit of the environment. */
 function outOfMemoryState(container = "commands"): PodState {
-  const fixed = "ran out of memory. Its limit is fixed, so `limits.memory_mb` does not help.";
+  const fixed = "ran out of memory. Its limit is fixed, so `resources.memory_mb` does not help.";
   const messages: Record<string, string> = {
     home: `The container that copies the home folder of the image ${fixed} Use an image with fewer files in this folder.`,
     scripts: `The container that stores and restores files ${fixed} Use fewer files in the workspace and the home folder.`,
@@ -180,7 +180,7 @@ function outOfMemoryState(container = "commands"): PodState {
   return ended(
     "out_of_memory",
     messages[container] ??
-      "The sandbox ran out of memory, and the kernel killed its first process. Raise `limits.memory_mb`, or use less memory.",
+      "The sandbox ran out of memory, and the kernel killed its first process. Raise `resources.memory_mb`, or use less memory.",
   );
 }
 
