@@ -49,7 +49,7 @@ export async function benchRuns(only?: string): Promise<BenchResult[]> {
   if (!only || only === "eight") {
     results.push(
       await compare({
-        ...{ name: "eight runs at a time", limit: 1 / MAX_FACTOR },
+        ...{ name: "eight runs at a time", limit: 1 / MAX_FACTOR_OF_EIGHT },
         subject: () => rateOfConcurrent(() => executeRun(outrider)),
         baseline: () => rateOfConcurrent(executePlain),
       }),
