@@ -122,7 +122,7 @@ function WorkerState({ worker }: { worker: Worker }) {
 }
 
 function Runs({ worker: { runs, busy } }: { worker: Worker }) {
-  if (runs.length === 0) return <span className="text-muted">None</span>;
+  if (runs.length === 0) return <span className="text-muted">No runs</span>;
   return (
     <ul className="flex flex-col gap-1">
       {runs.map(({ run_id, title }) => (
