@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, test, vi } from "vitest";
@@ -95,17 +95,12 @@ describe("a server with a self-signed certificate", () => {
     expect(created.code, created.stderr).toBe(0);
     const OUTRIDER_WORKER_KEY = /orw_\w{20,}/.exec(created.stdout)?.[0] as string;
     const worker = (name: string, ...extraArgs: string[]) => {
-      const args = [
-        "worker",
-        "--server",
-        server.origin,
-        "--name",
-        name,
-        "--data-dir",
-        join(newFolder(), "w"),
-        ...extraArgs,
-      ];
-      return stopAtEnd(run(args, { OUTRIDER_WORKER_KEY }));
+      const folder = join(newFolder(), "w");
+      const readyFile = join(folder, "ready");
+      mkdirSync(folder, { mode: 0o711 });
+      writeFileSync(readyFile, "of an earlier process");
+      const args = ["worker", "--server", server.origin, "--name", name, "--data-dir", folder, ...extraArgs];
+      return { readyFile, ...stopAtEnd(run(args, { OUTRIDER_WORKER_KEY })) };
     };
     const untrusting = worker("untrusting");
     const trusting = worker("trusting", "--ca", file);
@@ -115,6 +110,10 @@ describe("a server with a self-signed certificate", () => {
     await untrusting.waitForOutput("server certificate is not trusted");
     expect(untrusting.stdout()).toContain("--ca FILE");
     expect(await names()).not.toContain("untrusting");
+    // Only a worker whose claims the server accepts is ready.
+    await vi.waitUntil(() => existsSync(trusting.readyFile), waitOptions);
+    expect(readFileSync(trusting.readyFile, "utf8")).toBe("");
+    expect(existsSync(untrusting.readyFile)).toBe(false);
     await untrusting.end("SIGKILL");
     await trusting.end("SIGTERM");
   });

@@ -203,14 +203,21 @@ describe("the Helm chart", () => {
     }
   });
 
-  it("stops a worker only if its successor does not exit at once", () => {
+  it("stops a worker only when its successor claims runs", () => {
     const workers = allManifests().filter(
       ({ kind, metadata }) => kind === "Deployment" && metadata.name.includes("-worker-"),
     );
-    for (const { spec } of workers)
+    for (const { spec } of workers) {
       expect(spec).toMatchObject({
         ...{ minReadySeconds: 15, strategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } },
       });
+      const [{ args, readinessProbe }] = spec.template.spec.containers;
+      const folder = args[args.indexOf("--data-dir") + 1];
+      expect(readinessProbe).toMatchObject({
+        exec: { command: ["test", "-e", `${folder}/ready`] },
+        ...{ periodSeconds: 5, failureThreshold: 2 },
+      });
+    }
   });
 
   it("leaves the number of pods to an autoscaler", () => {

@@ -39,6 +39,8 @@ interface ClaimLoopOptions {
   startShell(assignment: ShellAssignment, leaseStart: bigint): void;
   /** Called before each claim is sent. */
   onClaim(requestId: string): void;
+  /** Called when the server has accepted a claim. */
+  onAccepted(): void;
   /** Aborts when the worker must stop claiming work. The loop itself aborts it when the server drains the worker. */
   stopping: AbortController;
   /** Aborts when the worker stops talking to the server. */
@@ -78,7 +80,7 @@ export class ClaimLoop {
   }
 
   async run(): Promise<void> {
-    const { active, startBuild, startShell, onClaim, stopping, stopped, log } = this.#options;
+    const { active, startBuild, startShell, onClaim, onAccepted, stopping, stopped, log } = this.#options;
     for (let request_id = randomUUID(); !stopping.signal.aborted; ) {
       const free = active.freeSlots;
       if (free <= 0) {
@@ -93,6 +95,7 @@ export class ClaimLoop {
         onClaim(request_id);
         const sentAt = process.hrtime.bigint();
         const { executions, builds, shells = [], draining } = await this.#claim(request_id, free);
+        onAccepted();
         if (this.#isPlaceRefused) await this.#wait(RETRY_CLAIM_MS);
         request_id = randomUUID();
         if (executions.length > 0) {

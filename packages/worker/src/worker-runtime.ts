@@ -95,6 +95,8 @@ export interface SupervisorLink {
   /** The isolated runs that an earlier process of this worker started. Each settles when the run's process exits. */
   readonly isolatedRuns: Promise<void>[];
   onClaim(requestId: string): void;
+  /** Called when the server has accepted a claim. */
+  onAccepted(): void;
   /** Called before executions that were claimed together start. */
   onStarting(assignments: Assignment[]): void;
   onEnded(assignment: Assignment): void;

@@ -31,6 +31,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         if (supervisor && assignment.is_isolated) active.occupySlot(supervisor.isolate(assignment));
     },
     onClaim: (requestId) => supervisor?.onClaim(requestId),
+    onAccepted: () => supervisor?.onAccepted(),
   });
   const claiming = claimLoop.run();
   const idle = async () => {

@@ -1,3 +1,4 @@
+import { rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import { DEFAULT_POOL, PoolName, WorkerLabels } from "@outrider/contract/worker-pool";
@@ -148,6 +149,9 @@ export const workerCommand = addSandboxOptions(command)
     const format = logFormat(flags.logFormat);
     const { log } = openWorkerLog({ name, format });
     const telemetry = readTelemetrySettings((variable) => process.env[variable]);
+    // Exists once the worker claims runs, for readiness probes.
+    const readyFile = join(resolve(dataDir), "ready");
+    rmSync(readyFile, { force: true });
     const supervisor = new Supervisor({
       program: { file: join(import.meta.dirname, "../worker-process.ts"), args: [format] },
       settings: {
@@ -174,6 +178,7 @@ export const workerCommand = addSandboxOptions(command)
       },
       stallMs: nonNegative("--stall-seconds", flags.stallSeconds, "seconds") * 1_000,
       telemetry,
+      onAccepted: () => writeFileSync(readyFile, ""),
       onReady() {
         for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => supervisor.drain());
       },

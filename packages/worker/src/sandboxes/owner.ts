@@ -4,7 +4,7 @@ import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
 export interface Owner {
-  /** Identifies the installation of Outrider. That of a worker whose server has not told it is one of its own. */
+  /** Identifies the installation of Outrider. If the server has not told it, it is the same as `worker`. */
   installation: string;
   /** Identifies the worker, also after a restart and in other installations. */
   worker: string;

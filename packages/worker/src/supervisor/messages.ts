@@ -40,6 +40,7 @@ export type FromProcess =
   | { type: "ready" }
   | { type: "failed"; message: string }
   | { type: "claiming"; request_id: string }
+  | { type: "accepted" }
   | { type: "started"; executions: RunExecution[] }
   | { type: "ended"; execution_ids: string[] }
   | { type: "isolate"; assignment: Assignment };

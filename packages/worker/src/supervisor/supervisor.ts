@@ -37,6 +37,8 @@ interface SupervisorOptions {
   telemetry?: TelemetrySettings | undefined;
   /** Called when the first process is ready. */
   onReady(): void;
+  /** Called when the server has accepted a claim, by which time sandboxes work, once for each main process. */
+  onAccepted?(): void;
   log: Log;
 }
 
@@ -127,6 +129,7 @@ export class Supervisor {
 
   #handleMessage(message: FromProcess): void {
     if (message.type === "isolate") this.#startIsolated(message.assignment);
+    if (message.type === "accepted") this.#options.onAccepted?.();
     if (message.type !== "ready") return;
     if (!this.#isReady) this.#options.onReady();
     this.#isReady = true;

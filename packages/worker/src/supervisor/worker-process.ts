@@ -77,6 +77,7 @@ class ProcessLink implements SupervisorLink {
   stalls = 0;
   readonly #isolated = new Map<string, PromiseWithResolvers<void>>();
   #ended: string[] = [];
+  #isAccepted = false;
 
   constructor() {
     const started = Promise.withResolvers<StartMessage>();
@@ -104,6 +105,12 @@ class ProcessLink implements SupervisorLink {
 
   onClaim(request_id: string): void {
     this.send({ type: "claiming", request_id });
+  }
+
+  /** The supervisor needs only the first one. */
+  onAccepted(): void {
+    if (!this.#isAccepted) this.send({ type: "accepted" });
+    this.#isAccepted = true;
   }
 
   onStarting(assignments: Assignment[]): void {

@@ -76,6 +76,8 @@ ${cri}]
 /** What containers have before containerd adds what pods ask for. */
 function describeContainers({ findProgram, sharedFolder }: ClusterFiles): object {
   const spec = JSON.parse(execFileSync(findProgram("ctr"), ["oci", "spec"], { encoding: "utf8" }));
+  // Containers have the node's limit of open files, as without this file. init needs some for each command and connection.
+  delete spec.process.rlimits;
   if (sharedFolder) {
     const { source, target } = sharedFolder;
     spec.mounts.push({ destination: target, type: "bind", source, options: ["rbind", "rw"] });

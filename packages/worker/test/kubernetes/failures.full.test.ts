@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { findInstallationId } from "@outrider/server/store/installation";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { outrider } from "../../../../e2e/process.ts";
 import { waitOptions } from "../../../../scripts/tests/wait-options.ts";
@@ -13,6 +14,7 @@ import {
   openKubernetesProvider,
 } from "../../src/sandboxes/kubernetes/kubernetes-provider.ts";
 import type { KubernetesSandbox } from "../../src/sandboxes/kubernetes/kubernetes-sandbox.ts";
+import { labelNames, ownerLabels } from "../../src/sandboxes/kubernetes/labels.ts";
 import { removeFinishedPods } from "../../src/sandboxes/kubernetes/pods/finished-pods.ts";
 import type { Limits } from "../../src/sandboxes/limits.ts";
 import { readProcess } from "../../src/sandboxes/local/process/processes.ts";
@@ -282,6 +284,21 @@ describe.skipIf(!canRunClusters)("a whole run", () => {
     });
   });
 
+  test("has a pod with the labels of its installation, worker and run", async () => {
+    const { installation } = await startInstallation();
+    const id = await installation.create(["RUN: sleep 600"]);
+    const { kubeconfig } = cluster;
+    const api = await openCluster({ kubeconfig });
+    const pod = await vi.waitUntil(
+      async () => (await api.listPods({ [labelNames.run]: id }))[0],
+      waitOptions,
+    );
+    expect(pod.metadata?.labels).toMatchObject({
+      [labelNames.installation]: await findInstallationId(installation.db),
+      [labelNames.worker]: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    });
+  });
+
   test("that fills its disk fails with the reason of the eviction, at the first attempt", async () => {
     const { environment, failure } = await startInstallation();
     const id = await environment({ resources: { disk_mb: 64 } });
@@ -296,9 +313,10 @@ describe.skipIf(!canRunClusters)("a whole run", () => {
 test.skipIf(!canRunClusters)("pods of lost workers are removed some time after they have ended", async () => {
   const namespace = await createNamespace(cluster);
   const { kubeconfig } = cluster;
-  const shared = { cluster: await openCluster({ kubeconfig, namespace }), log: silent };
+  const owner = { installation: "lost", worker: "worker-1" };
+  const shared = { cluster: await openCluster({ kubeconfig, namespace }), owner, log: silent };
   const create = async (name: string, command: string, component = "sandbox") => {
-    const labels = { "app.kubernetes.io/managed-by": "outrider", "app.kubernetes.io/component": component };
+    const labels = { ...ownerLabels(owner), "app.kubernetes.io/component": component };
     const container = { name: "main", image: systemImage, command: ["/bin/bash", "-c", command] };
     const spec = { restartPolicy: "Never", containers: [container] };
     const pod = { apiVersion: "v1", kind: "Pod", metadata: { name, namespace, labels }, spec };

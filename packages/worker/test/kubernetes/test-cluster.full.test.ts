@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
@@ -36,6 +36,14 @@ describe.skipIf(!canRunClusters)("a cluster for tests", () => {
       expect(await cluster.kubectl(["exec", "imported", "--", "sh", "-c", "echo $((6 * 7))"])).toBe("42\n");
       await remove("imported");
     }
+  });
+
+  it("gives containers the node's limit of open files", async () => {
+    await create("limited", { containers: [{ name: "main", image: await importBusybox(cluster) }] });
+    const readLimit = ["-c", "ulimit -Hn"];
+    const limit = await cluster.kubectl(["exec", "limited", "--", "sh", ...readLimit]);
+    expect(limit).toBe(execFileSync("bash", readLimit, { encoding: "utf8" }));
+    await remove("limited");
   });
 
   it("pulls images from a registry of this machine", async () => {

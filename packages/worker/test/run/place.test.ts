@@ -35,7 +35,7 @@ test("a worker whose sandboxes are not local takes no runs from a server that do
     active: new ActiveWork({ slots: 2, stopping: stopping.signal }),
     freeSpace: new FreeSpace({ folder: "/tmp", minFreeBytes: 0, log: silentLog }),
     startExecutions: (assignments) => void claimed.push(...assignments.map(({ run_id }) => run_id)),
-    ...{ startBuild() {}, startShell() {}, onClaim() {} },
+    ...{ startBuild() {}, startShell() {}, onClaim() {}, onAccepted() {} },
   });
   const running = loop.run();
   await vi.waitUntil(() => claims.length > 1, waitOptions);

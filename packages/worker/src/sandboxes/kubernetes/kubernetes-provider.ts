@@ -6,8 +6,8 @@
  * - `open` either returns a sandbox whose pod the cluster has accepted, or leaves nothing behind. With `mayStayUnused`, there
  *   is no pod before the first use. If the cluster does not respond, the worker removes the pod later, also that of a
  *   sandbox that was closed meanwhile.
- * - Every pod has the labels of this worker (labels.ts), by which `reap` finds what an earlier worker left behind. In a
- *   cluster, pods also belong to the worker's own pod, so that the cluster removes them with it.
+ * - Every pod has the labels of its installation and this worker (labels.ts), by which `reap` finds what an earlier process
+ *   of the worker left behind. In a cluster, pods also belong to the worker's own pod, so that the cluster removes them with it.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -67,6 +67,8 @@ export interface KubernetesProviderOptions {
   /** Whether other processes of the worker execute isolated runs. `reap` then leaves their sandboxes alone. */
   hasIsolatedRuns?: boolean;
   kubernetes?: KubernetesOptions | undefined;
+  /** Returns the id of the server's installation, if the server responds and knows it. */
+  findInstallation?: () => Promise<string | undefined>;
   /** The private addresses from which images can be pulled. */
   exceptions?: Exceptions | undefined;
   /** The company's proxy, for questions to registries. */
@@ -79,7 +81,7 @@ export interface KubernetesProviderOptions {
 }
 
 export async function openKubernetesProvider(options: KubernetesProviderOptions): Promise<SandboxProvider> {
-  const { root, mainRoot = root, log, kubernetes = {} } = options;
+  const { root, mainRoot = root, findInstallation, log, kubernetes = {} } = options;
   const { systemImage } = kubernetes;
   if (systemImage === undefined)
     throw new ClusterError(
@@ -99,7 +101,9 @@ export async function openKubernetesProvider(options: KubernetesProviderOptions)
   });
   const shared: SharedResources = {
     ...{ cluster, systemImage, podOptions, server: options.server, log },
-    owner: await openOwner({ root, mainRoot, file: ".kubernetes-owner", owner: kubernetes.owner }),
+    owner: await openOwner({
+      ...{ root, mainRoot, file: ".kubernetes-owner", owner: kubernetes.owner, findInstallation },
+    }),
     ownerReference: await findOwnPod(cluster),
     startLimits: { ...defaultStartLimits, ...kubernetes.startLimits },
     capabilities: describeCapabilities(),

@@ -30,14 +30,9 @@ const validLabelValue = /^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
 /** The labels that the pods of all workers have, whichever installation they belong to. */
 export const managedLabels: Record<string, string> = { [labelNames.managedBy]: "outrider" };
 
-/** The labels of all pods of an installation. */
-export function installationLabels({ installation }: Pick<Owner, "installation">): Record<string, string> {
-  return { [labelNames.managedBy]: "outrider", [labelNames.installation]: installation };
-}
-
 /** The labels of all pods of a worker. Its names are valid values of labels. */
 export function ownerLabels({ installation, worker }: Owner): Record<string, string> {
-  return { ...installationLabels({ installation }), [labelNames.worker]: worker };
+  return { ...managedLabels, [labelNames.installation]: installation, [labelNames.worker]: worker };
 }
 
 export function sandboxMetadata(

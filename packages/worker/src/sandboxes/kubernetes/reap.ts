@@ -1,12 +1,6 @@
 import { isOwnWorker } from "../owner.ts";
 import type { Label } from "../sandbox.ts";
-import {
-  installationLabels,
-  labelNames,
-  networkProbeComponent,
-  ownerLabels,
-  parseMetadata,
-} from "./labels.ts";
+import { labelNames, managedLabels, networkProbeComponent, parseMetadata } from "./labels.ts";
 import type { SharedResources } from "./shared-resources.ts";
 
 interface ReapOptions {
@@ -17,13 +11,20 @@ interface ReapOptions {
   withIsolated: boolean;
 }
 
+interface ReapResources {
+  cluster: Pick<SharedResources["cluster"], "listPods" | "deletePod">;
+  owner: SharedResources["owner"];
+  log: Pick<SharedResources["log"], "warn">;
+}
+
 /** Removes the pods of this worker's sandboxes, except open ones and those to keep. Returns the ids of the sandboxes. */
 export async function reap(
-  { cluster, owner, log }: SharedResources,
+  { cluster, owner, log }: ReapResources,
   { keep, open, withIsolated }: ReapOptions,
 ): Promise<string[]> {
   const removed: string[] = [];
-  for (const { metadata = {} } of await cluster.listPods(installationLabels(owner))) {
+  // The worker's name is unique. Its pods may be of a time when it did not know its installation yet.
+  for (const { metadata = {} } of await cluster.listPods(managedLabels)) {
     // It ends by itself.
     if (metadata.labels?.[labelNames.component] === networkProbeComponent) continue;
     if (!isOwnWorker(owner, metadata.labels?.[labelNames.worker], { withIsolated })) continue;
@@ -41,10 +42,10 @@ export async function reap(
 
 /** Removes the pods of this worker's sandboxes with these ids. */
 export async function removeSandboxes(
-  { cluster, owner }: Pick<SharedResources, "cluster" | "owner">,
+  { cluster, owner }: Omit<ReapResources, "log">,
   ids: ReadonlySet<string>,
 ): Promise<void> {
-  for (const { metadata = {} } of await cluster.listPods(ownerLabels(owner)))
+  for (const { metadata = {} } of await cluster.listPods({ [labelNames.worker]: owner.worker }))
     if (metadata.name !== undefined && ids.has(parseMetadata(metadata).sandbox))
       await cluster.deletePod(metadata.name);
 }

@@ -1,4 +1,7 @@
-/** Scripts of the worker in pods that test the network, with the programs of the worker's image. */
+/**
+ * Scripts of the worker in pods that test the network, with the programs of the worker's image. They use only packages that
+ * every Debian has: bash, coreutils, sed and perl-base with its module Socket.
+ */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Cluster } from "../cluster/connect.ts";
 import type { ExecStream } from "../cluster/exec-stream.ts";

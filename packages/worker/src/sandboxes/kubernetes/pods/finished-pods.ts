@@ -1,5 +1,6 @@
 import type { V1Pod } from "@kubernetes/client-node";
 import type { Log } from "../../../log.ts";
+import { mainWorkerOf, type Owner } from "../../owner.ts";
 import type { Cluster } from "../cluster/connect.ts";
 import {
   labelNames,
@@ -15,6 +16,12 @@ const keepMs = 15 * 60_000;
 const maxStartMs = 60 * 60_000;
 const components = new Set<string | undefined>([sandboxComponent, networkProbeComponent]);
 
+interface RemoveResources {
+  cluster: Pick<Cluster, "listPods" | "deletePod">;
+  owner: Pick<Owner, "installation">;
+  log: Pick<Log, "warn">;
+}
+
 interface RemoveOptions {
   /** The ids of this process's open sandboxes, whose next command says why their pod has ended. */
   open: ReadonlySet<string>;
@@ -22,17 +29,19 @@ interface RemoveOptions {
 }
 
 /**
- * Removes pods of sandboxes, of all workers, that ended long ago or never started. The cluster removes pods with that of their worker only in
- * the same namespace, and other workers cannot tell whether a worker will come back for its pods. Nothing runs in them.
+ * Removes pods of sandboxes that ended long ago or never started, of all workers of the installation. The cluster removes pods
+ * with that of their worker only in the same namespace, and other workers cannot tell whether a worker will come back for its
+ * pods. Nothing runs in them.
  *
  * This includes pods that an isolated run could not remove before its process exited: they end with their lease.
  */
 export async function removeFinishedPods(
-  { cluster, log }: { cluster: Pick<Cluster, "listPods" | "deletePod">; log: Pick<Log, "warn"> },
+  { cluster, owner, log }: RemoveResources,
   { open, endedBefore = Date.now() - keepMs }: RemoveOptions,
 ): Promise<void> {
   for (const pod of await cluster.listPods(managedLabels)) {
-    if (!components.has(pod.metadata?.labels?.[labelNames.component])) continue;
+    const labels = pod.metadata?.labels ?? {};
+    if (!components.has(labels[labelNames.component]) || !isOfInstallation(owner, labels)) continue;
     const name = pod.metadata?.name;
     const endedAt = findEnd(pod);
     if (name === undefined || endedAt === undefined || endedAt >= endedBefore) continue;
@@ -43,6 +52,12 @@ export async function removeFinishedPods(
       log.warn({ pod: name, error }, "failed to remove finished pod");
     }
   }
+}
+
+/** Pods of a worker that did not know its installation count as pods of all installations. */
+function isOfInstallation(owner: Pick<Owner, "installation">, labels: Record<string, string>): boolean {
+  const { [labelNames.installation]: installation, [labelNames.worker]: worker = "" } = labels;
+  return installation === owner.installation || installation === mainWorkerOf(worker);
 }
 
 /**
