@@ -171,7 +171,7 @@ export class Registry {
     const late = unreachable(`${request.url.host} did not respond within ${HEADERS_MS / 1000} s.`);
     const timer = setTimeout(() => timeout.abort(late), HEADERS_MS);
     try {
-      const content = body && Readable.from(reportProgress(body.open(), () => timer.refresh()));
+      const content = body && Readable.from(readExactly(body, () => timer.refresh()));
       return await remote.send({
         ...{ ...request, signal: AbortSignal.any([signal, timeout.signal]) },
         ...(content ? { body: content } : {}),
@@ -270,11 +270,16 @@ class StatusError extends ImageError {
   }
 }
 
-async function* reportProgress(body: AsyncIterable<Buffer>, onProgress: () => void): AsyncGenerator<Buffer> {
-  for await (const chunk of body) {
+/** More or less than the declared size would become a part of the next request on the connection. */
+async function* readExactly({ size, open }: RequestBody, onProgress: () => void): AsyncGenerator<Buffer> {
+  let bytes = 0;
+  for await (const chunk of open()) {
     onProgress();
+    bytes += chunk.length;
+    if (bytes > size) throw corrupt(`A blob has more than its declared size of ${size} bytes.`);
     yield chunk;
   }
+  if (bytes < size) throw corrupt(`A blob has less than its declared size of ${size} bytes.`);
 }
 
 /** Rate limits, server errors and broken connections often pass. */

@@ -78,7 +78,7 @@ const createReasons =
   /^(CreateContainerConfigError|CreateContainerError|RunContainerError|PreStartHookError)$/;
 
 /** They end before the others start. */
-const initContainerNames = ["install", "home"];
+const initContainerNames = ["install", "home", "build"];
 
 function readStart({ image, state, lastState, name }: V1ContainerStatus): PodState | undefined {
   const waiting = state?.waiting;
@@ -175,6 +175,7 @@ function outOfMemoryState(container = "commands"): PodState {
   const fixed = "ran out of memory. Its limit is fixed, so `limits.memory_mb` does not help.";
   const messages: Record<string, string> = {
     home: `The container that copies the home folder of the image ${fixed} Use an image with fewer files in this folder.`,
+    build: `The container that copies the files of the build ${fixed} Use fewer files in the workspace and the home folder.`,
     scripts: `The container that stores and restores files ${fixed} Use fewer files in the workspace and the home folder.`,
   };
   return ended(
