@@ -72,7 +72,8 @@ export function parseManifest(
   const layers = listOf(json.layers, "layers");
   if (layers.length > limits.maxLayers)
     throw tooLarge(`The image has ${layers.length} layers; the limit is ${limits.maxLayers}.`);
-  const manifest = { config: descriptorOf(json.config), layers: layers.map(layerOf) };
+  const described = layers.map(layerOf);
+  const manifest = { config: descriptorOf(json.config), layers: described };
   const total = manifest.layers.reduce((sum, { size }) => sum + size, 0);
   if (total > limits.maxDownloadBytes)
     throw tooLarge(

@@ -103,7 +103,11 @@ function sendRequest(
       resolve({ status: incoming.statusCode ?? 0, header, body: incoming });
     });
     if (body instanceof Readable)
-      pipeline(body, outgoing).catch((error) => outgoing.destroy(error)); // reported as an error of the request
+      pipeline(body, outgoing).catch((error) => {
+        // A request that fails before it has a connection does not report it.
+        reject(error);
+        outgoing.destroy(error);
+      });
     else outgoing.end(body);
   });
 }

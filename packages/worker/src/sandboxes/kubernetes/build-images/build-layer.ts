@@ -50,9 +50,9 @@ export async function* writeBuildLayer(
     const name = nameOf(entry);
     budget.addEntry();
     const size = isSparse(entry) ? sparseSizeOf(entry) : entry.bodyBytes;
-    budget.addBytes(BLOCK + size);
     holeBytes += Math.max(size - entry.bodyBytes, 0);
     if (holeBytes > maxHoleBytes) throw tooLarge("The build has files with holes of more than 1 GiB.");
+    budget.addBytes(BLOCK + size);
     const header = { ...entry, name, ...detailsOf(entry) };
     lists.addChild(name);
     if (entry.type === "D") {
