@@ -117,17 +117,15 @@ function parseName(name: string): Reference {
       `--kubernetes-registry (OUTRIDER_KUBERNETES_REGISTRY) ${problem}. Set it to a registry and a repository, such as registry.example.com/outrider/builds.`,
       { cause },
     );
-  let parsed: Reference;
+  const [first = ""] = name.split("/");
+  if (name.includes("@") || name.slice(name.lastIndexOf("/") + 1).includes(":"))
+    throw invalid("must have neither a tag nor a digest");
+  if (first === name || !(/[.:]/.test(first) || first === "localhost")) throw invalid("names no registry");
   try {
-    parsed = parseReference(`${name}:tag`);
+    return parseReference(`${name}:tag`);
   } catch (error) {
     throw invalid(`is not a valid repository: ${JSON.stringify(name)}`, error);
   }
-  const [first = ""] = name.split("/");
-  if (name.includes("@") || name.slice(name.lastIndexOf("/")).includes(":"))
-    throw invalid("must have neither a tag nor a digest");
-  if (first === name || !(/[.:]/.test(first) || first === "localhost")) throw invalid("names no registry");
-  return parsed;
 }
 
 function readCredentials(text: string | undefined, registry: string): Credentials | undefined {
