@@ -55,7 +55,10 @@ export const allValues = {
   },
   postgresql: { external: { existingSecret: "outrider-database", directUrlKey: "direct" } },
   storage: { external: { url: "s3://bucket/outrider", endpoint: "https://s3.example.com", region: "eu" } },
-  workerDefaults: { key, serverUrl: "https://outrider.example.com" },
+  workerDefaults: {
+    ...{ key, serverUrl: "https://outrider.example.com" },
+    registry: { repository: "registry.example.com/outrider/builds", existingSecret: "builds-registry" },
+  },
   workers: [
     { name: "default", replicas: 3, labels: { region: "eu", ssd: "true" } },
     {

@@ -53,6 +53,10 @@ describe("the Helm chart", () => {
     ["contains the name one twice", { workers: [{ name: "one" }, { name: "one" }] }],
     ["need workerDefaults.key.existingSecret", { workerDefaults: {} }],
     ["needs autoscaling.existingSecret", { workers: [{ name: "one", autoscaling: { enabled: true } }] }],
+    [
+      "have registry.existingSecret, but no registry.repository",
+      { workerDefaults: { ...externalValues.workerDefaults, registry: { existingSecret: "builds" } } },
+    ],
     ["additional properties 'replica' not allowed", { server: { ...externalValues.server, replica: 1 } }],
     [
       "additional properties 'hostNetwork' not allowed",
@@ -177,6 +181,27 @@ describe("the Helm chart", () => {
       variablesOf(kind, name).flatMap(({ valueFrom }) => valueFrom?.secretKeyRef.name ?? []);
     expect(secretsOf("Deployment", "outrider-worker-default")).toEqual(["outrider-worker-key"]);
     expect(secretsOf("Job", "outrider-migrations")).toEqual(["outrider-database"]);
+  });
+
+  it("passes the registry of builds and its secret to workers only", () => {
+    const variables = (name: string) =>
+      podTemplates(rendered[name] ?? []).flatMap(({ name: pod, pod: { containers } }) =>
+        containers
+          .flatMap(({ env = [] }: { env?: { name: string }[] }) => env)
+          .filter((variable: { name: string }) => variable.name.startsWith("OUTRIDER_KUBERNETES_REGISTRY"))
+          .map((variable: object) => ({ pod, ...variable })),
+      );
+    expect(variables("external")).toEqual([]);
+    const [repository, credentials] = variables("all");
+    expect(repository).toEqual({
+      ...{ pod: "Deployment agents-worker-default", name: "OUTRIDER_KUBERNETES_REGISTRY" },
+      value: "registry.example.com/outrider/builds",
+    });
+    expect(credentials).toMatchObject({
+      name: "OUTRIDER_KUBERNETES_REGISTRY_CREDENTIALS",
+      valueFrom: { secretKeyRef: { name: "builds-registry", key: ".dockerconfigjson" } },
+    });
+    expect(variables("all").every(({ pod }: { pod: string }) => pod.includes("-worker-"))).toBe(true);
   });
 
   it("denies all traffic of sandboxes", () => {

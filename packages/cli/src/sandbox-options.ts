@@ -20,6 +20,7 @@ export interface SandboxFlags {
   kubernetesPod?: string;
   kubernetesKubeconfig?: string;
   kubernetesContext?: string;
+  kubernetesRegistry?: string;
 }
 
 export function addSandboxOptions(command: Command): Command {
@@ -63,6 +64,10 @@ export function addSandboxOptions(command: Command): Command {
     .option(
       "--kubernetes-context <name>",
       "context of the kubeconfig file; default: its current one (OUTRIDER_KUBERNETES_CONTEXT)",
+    )
+    .option(
+      "--kubernetes-registry <repository>",
+      "where builds become images that nodes pull, such as registry.example.com/outrider/builds; credentials in OUTRIDER_KUBERNETES_REGISTRY_CREDENTIALS; default: each pod receives its build from the worker (OUTRIDER_KUBERNETES_REGISTRY)",
     );
 }
 
@@ -77,6 +82,7 @@ const variables = {
   kubernetesPod: "OUTRIDER_KUBERNETES_POD",
   kubernetesKubeconfig: "OUTRIDER_KUBERNETES_KUBECONFIG",
   kubernetesContext: "OUTRIDER_KUBERNETES_CONTEXT",
+  kubernetesRegistry: "OUTRIDER_KUBERNETES_REGISTRY",
 } as const;
 
 /** Returns the variables that pass these options on to another process. */
@@ -120,11 +126,15 @@ export function readKubernetesSettings(
 ): KubernetesSettings {
   const values = { ...environment, ...sandboxVariables(flags) };
   const podFile = values.OUTRIDER_KUBERNETES_POD;
+  const registry = values.OUTRIDER_KUBERNETES_REGISTRY;
+  // Other users of the machine can see arguments, so there is no option for credentials.
+  const credentials = environment.OUTRIDER_KUBERNETES_REGISTRY_CREDENTIALS || undefined;
   return {
     namespace: values.OUTRIDER_KUBERNETES_NAMESPACE || undefined,
     systemImage: values.OUTRIDER_KUBERNETES_SYSTEM_IMAGE || undefined,
     podFile: podFile ? resolve(podFile) : undefined,
     kubeconfig: values.OUTRIDER_KUBERNETES_KUBECONFIG || values.KUBECONFIG || undefined,
     context: values.OUTRIDER_KUBERNETES_CONTEXT || undefined,
+    registry: registry ? { name: registry, credentials } : undefined,
   };
 }

@@ -70,13 +70,22 @@ test("a cluster is described by options, by variables, or by the KUBECONFIG of k
     podFile: "/etc/pod.yaml",
     kubeconfig: "/home/me/config",
     context: undefined,
+    registry: undefined,
   });
   const own = { ...variables, OUTRIDER_KUBERNETES_KUBECONFIG: "/etc/cluster.yaml" };
   expect(readKubernetesSettings({}, own)).toMatchObject({
     namespace: "others",
     kubeconfig: "/etc/cluster.yaml",
   });
-  const all = ["system-image", "namespace", "pod", "kubeconfig", "context"].flatMap((name) => [
+  const builds = {
+    OUTRIDER_KUBERNETES_REGISTRY: "registry.example.com/other",
+    OUTRIDER_KUBERNETES_REGISTRY_CREDENTIALS: "me:secret",
+  };
+  const registry = parse(["--kubernetes-registry", "registry.example.com/builds"]);
+  expect(readKubernetesSettings(registry, builds)).toMatchObject({
+    registry: { name: "registry.example.com/builds", credentials: "me:secret" },
+  });
+  const all = ["system-image", "namespace", "pod", "kubeconfig", "context", "registry"].flatMap((name) => [
     `--kubernetes-${name}`,
     name,
   ]);
@@ -86,5 +95,6 @@ test("a cluster is described by options, by variables, or by the KUBECONFIG of k
     OUTRIDER_KUBERNETES_POD: "pod",
     OUTRIDER_KUBERNETES_KUBECONFIG: "kubeconfig",
     OUTRIDER_KUBERNETES_CONTEXT: "context",
+    OUTRIDER_KUBERNETES_REGISTRY: "registry",
   });
 });

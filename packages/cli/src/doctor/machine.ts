@@ -13,7 +13,7 @@ import type { Capability } from "@outrider/worker/sandboxes/limits";
 import type { SandboxKind } from "@outrider/worker/sandboxes/open-provider";
 import type { ImageSource, SandboxEngine, SandboxProvider } from "@outrider/worker/sandboxes/sandbox";
 import { readDockerSettings, readKubernetesSettings } from "../sandbox-options.ts";
-import { clusterFindings } from "./cluster.ts";
+import { clusterFindings, registryFindings } from "./cluster.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 
 /** Checks that this machine has everything that a worker needs. */
@@ -90,7 +90,7 @@ async function checkSandboxes(): Promise<Finding[]> {
   const either = choice === "auto" && used.problem !== undefined ? others.slice(0, 1) : [];
   const remedy = [used, ...either].map(({ problem }) => problem).join(" ");
   return [
-    ...(used.kind === "kubernetes" ? await clusterFindings(readKubernetesSettings({}, process.env)) : []),
+    ...(used.kind === "kubernetes" ? await kubernetesFindings() : []),
     used.problem === undefined
       ? ok("sandbox", `works: ${used.title}`)
       : fail("sandbox", "failed to start", remedy),
@@ -105,6 +105,11 @@ async function checkSandboxes(): Promise<Finding[]> {
       .filter((other) => !either.includes(other))
       .map((other) => ok(other.kind, describeOther(other, used.problem === undefined))),
   ];
+}
+
+async function kubernetesFindings(): Promise<Finding[]> {
+  const settings = readKubernetesSettings({}, process.env);
+  return [...(await clusterFindings(settings)), ...(await registryFindings(settings, process.env))];
 }
 
 const requirementsOf = (kind: SandboxKind) =>

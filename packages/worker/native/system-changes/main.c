@@ -6,8 +6,9 @@
  *                                       differs from the time since the start of the machine
  *     system-changes pack TIME OFFSET [VOLUME...]
  *                                       writes an archive of what has changed after this time, and of all files of the volumes
- *     system-changes unpack             reads such an archive from stdin
- *     system-changes fill FROM TO       copies the content of a folder, if it exists
+ *     system-changes unpack [FILE]      reads such an archive from the file, or from stdin
+ *     system-changes fill FROM TO [FROM TO...]
+ *                                       copies the content of each folder that exists
  *
  * - A file has changed if its change time (ctime) is later. Only the kernel can set it. Files of the image were unpacked
  *   before the container started. If the clock of the machine was set back meanwhile, the times are useless, which is an error.
@@ -88,6 +89,28 @@ static int fill(const char *from, const char *to) {
   return status == 0 ? 0 : 1;
 }
 
+/* Each copy has a process of its own, because it uses the standard streams. */
+static int fill_all(char **paths) {
+  for (; *paths; paths += 2) {
+    int status;
+    pid_t child = fork();
+    if (child < 0) fail("start a process");
+    if (child == 0) return fill(paths[0], paths[1]);
+    if (waitpid(child, &status, 0) < 0) fail("wait for a process");
+    if (status != 0) return 1;
+  }
+  return 0;
+}
+
+static int unpack_file(const char *path) {
+  int file = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (file < 0) fail(path);
+  if (dup2(file, 0) < 0) fail(path);
+  close(file);
+  unpack(open_root("/"));
+  return 0;
+}
+
 /* Each level of folders takes a file. */
 static void raise_file_limit(void) {
   struct rlimit files;
@@ -101,11 +124,12 @@ int main(int argc, char **argv) {
   umask(022);
   raise_file_limit();
   if (argc == 2 && strcmp(action, "mark") == 0) return mark();
-  if (argc == 4 && strcmp(action, "fill") == 0) return fill(argv[2], argv[3]);
+  if (argc >= 4 && argc % 2 == 0 && strcmp(action, "fill") == 0) return fill_all(argv + 2);
   read_mounts();
   if (argc >= 4 && strcmp(action, "pack") == 0)
     return pack_system(strtoll(argv[2], NULL, 10), strtoll(argv[3], NULL, 10), argv + 4);
   if (argc == 2 && strcmp(action, "unpack") == 0) return unpack(open_root("/")), 0;
-  fprintf(stderr, "usage: system-changes mark | pack TIME OFFSET [VOLUME...] | unpack | fill FROM TO\n");
+  if (argc == 3 && strcmp(action, "unpack") == 0) return unpack_file(argv[2]);
+  fprintf(stderr, "usage: system-changes mark | pack TIME OFFSET [VOLUME...] | unpack [FILE] | fill FROM TO [FROM TO...]\n");
   return 2;
 }

@@ -3,6 +3,7 @@
  *
  * - `describeImage` returns the configuration of an image without its layers.
  * - `resolveDigest` returns the digest that a tag has now. It reads no layer.
+ * - `useImageLayers` gives access to the compressed layers of an image.
  * - `pullImage` returns an image whose layers are on this worker, ready to be the lower layers of an overlay. It needs no
  *   registry for a digest that was pulled before (image-records.ts).
  * - `LayerStore` (layer-store.ts) holds the unpacked layers. Its `acquire` needs no registry.
@@ -23,6 +24,7 @@ import {
   acceptedManifests,
   architectureOf,
   type ImageConfig,
+  type LayerDescriptor,
   parseConfig,
   parseManifest,
 } from "./manifest.ts";
@@ -145,6 +147,28 @@ function noticesOf(layers: LayerRef[]): string[] {
   ];
 }
 
+/** What is needed to make another image from one. */
+export interface ImageLayers {
+  layers: LayerDescriptor[];
+  diffIds: string[];
+  /** All fields of the configuration. */
+  fields: Record<string, unknown>;
+}
+
+/** Calls back with the layers of an image, and with the registry that has them. */
+export async function useImageLayers<T>(
+  reference: string,
+  options: ResolveOptions,
+  use: (image: ImageLayers, registry: Registry) => Promise<T>,
+): Promise<T> {
+  const parsed = parseReference(reference);
+  return await withRegistry(parsed, options, async (registry) => {
+    const digest = await digestOf(registry, parsed);
+    const { manifest, diffIds, fields } = await readImage(registry, digest, defaultImageLimits);
+    return await use({ layers: manifest.layers, diffIds, fields }, registry);
+  });
+}
+
 async function withRegistry<T>(
   reference: Reference,
   { credentials, exceptions, upstream, signal, retryMs }: ResolveOptions,
@@ -167,7 +191,8 @@ async function withRegistry<T>(
   }
 }
 
-async function digestOf(registry: Registry, { digest, tag }: Reference): Promise<string> {
+/** Returns the digest of an image, which the registry knows if the reference has none. */
+export async function digestOf(registry: Registry, { digest, tag }: Reference): Promise<string> {
   if (digest !== undefined) return digest;
   // Docker Hub's rate limit does not count HEAD requests.
   const path = `manifests/${tag}`;

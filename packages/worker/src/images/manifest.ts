@@ -9,9 +9,13 @@ export interface Descriptor {
   size: number;
 }
 
+export interface LayerDescriptor extends Descriptor {
+  mediaType: string;
+}
+
 export interface Manifest {
   config: Descriptor;
-  layers: Descriptor[];
+  layers: LayerDescriptor[];
 }
 
 /** The parts of an image's configuration that apply to a sandbox. */
@@ -31,10 +35,14 @@ const MAX_INDEX_ENTRIES = 1_000;
 const MAX_VARIABLES = 1_000;
 const MAX_TEXT_LENGTH = 128 * 1024;
 
-const manifestTypes = [
-  "application/vnd.oci.image.manifest.v1+json",
-  "application/vnd.docker.distribution.manifest.v2+json",
-];
+/** What we push. */
+export const ociTypes = {
+  manifest: "application/vnd.oci.image.manifest.v1+json",
+  config: "application/vnd.oci.image.config.v1+json",
+  layer: "application/vnd.oci.image.layer.v1.tar",
+};
+
+const manifestTypes = [ociTypes.manifest, "application/vnd.docker.distribution.manifest.v2+json"];
 const indexTypes = [
   "application/vnd.oci.image.index.v1+json",
   "application/vnd.docker.distribution.manifest.list.v2+json",
@@ -64,11 +72,8 @@ export function parseManifest(
   const layers = listOf(json.layers, "layers");
   if (layers.length > limits.maxLayers)
     throw tooLarge(`The image has ${layers.length} layers; the limit is ${limits.maxLayers}.`);
-  for (const { mediaType } of layers) {
-    if (typeof mediaType !== "string" || !layerType.test(mediaType))
-      throw unsupported(`A layer of the image has the unsupported type "${printable(String(mediaType))}".`);
-  }
-  const manifest = { config: descriptorOf(json.config), layers: layers.map(descriptorOf) };
+  const described = layers.map(layerOf);
+  const manifest = { config: descriptorOf(json.config), layers: described };
   const total = manifest.layers.reduce((sum, { size }) => sum + size, 0);
   if (total > limits.maxDownloadBytes)
     throw tooLarge(
@@ -91,11 +96,11 @@ function selectPlatform(index: Json, architecture: string): Descriptor {
   throw wrongArchitecture(architecture, [...new Set(names)]);
 }
 
-/** Parses the configuration, and returns the digests of the uncompressed layers too. */
+/** Parses the configuration, and returns the digests of the uncompressed layers and all of its fields too. */
 export function parseConfig(
   bytes: Buffer,
   { architecture, layerCount }: { architecture: string; layerCount: number },
-): { config: ImageConfig; diffIds: string[] } {
+): { config: ImageConfig; diffIds: string[]; fields: Json } {
   const json = parseJson(bytes, "configuration");
   const platform = platformOf(json);
   if (platform.os !== "linux" || platform.architecture !== architecture)
@@ -115,7 +120,7 @@ export function parseConfig(
     workingDir: absolutePath(textOf(settings.WorkingDir, "WORKDIR")),
     user: textOf(settings.User, "USER"),
   };
-  return { config, diffIds };
+  return { config, diffIds, fields: json };
 }
 
 /** Returns the name that images use for this machine's architecture. */
@@ -149,6 +154,13 @@ function descriptorOf(value: unknown): Descriptor {
   if (!isDigest(digest) || !Number.isSafeInteger(size) || (size as number) < 0)
     throw corrupt("The image's manifest has an entry without a valid SHA-256 digest and size.");
   return { digest, size: size as number };
+}
+
+function layerOf(layer: Json): LayerDescriptor {
+  const { mediaType } = layer;
+  if (typeof mediaType !== "string" || !layerType.test(mediaType))
+    throw unsupported(`A layer of the image has the unsupported type "${printable(String(mediaType))}".`);
+  return { ...descriptorOf(layer), mediaType };
 }
 
 function platformOf(value: unknown): { os: string; architecture: string; variant: string } {

@@ -1,14 +1,16 @@
 /**
- * A client for the OCI distribution API.
+ * A client for the OCI distribution API. It pulls, and pushes if it has the scope for it (push-image.ts).
  *
  * Callers choose the registry, and the registry chooses redirects and the address of its token server. All of them are
  * hostile: every connection goes through `openRemote`, which reaches only public addresses and those that the operator
  * allows. Credentials are sent to the registry itself and to its token server, never to the target of a redirect.
  */
+
+import { Readable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
-import type { HttpRequest, HttpResponse } from "@outrider/agent/mcp/http";
+import type { HttpResponse } from "@outrider/agent/mcp/http";
 import { RefusedError } from "../egress/egress-errors.ts";
-import type { Remote } from "../mcp/remote.ts";
+import type { Remote, RemoteRequest } from "../mcp/remote.ts";
 import { type Challenge, parseChallenges } from "./challenge.ts";
 import type { Credentials } from "./credentials.ts";
 import { corrupt, ImageError, unreachable } from "./image-error.ts";
@@ -27,15 +29,27 @@ export interface RegistryOptions {
   credentials: Credentials | undefined;
   remote: Remote;
   signal: AbortSignal;
+  /** What a token must allow. Default: to pull the repository. */
+  scopes?: string[];
   /** How long to wait before the first retry. */
   retryMs?: number;
 }
 
 interface RegistryRequest {
-  method?: "GET" | "HEAD";
+  method?: "GET" | "HEAD" | "POST" | "PATCH" | "PUT";
   accept?: string;
   /** The first byte to send. */
   offset?: number;
+  body?: RequestBody;
+  /** Whether the caller repeats it if it fails. */
+  isSentOnce?: boolean;
+}
+
+interface RequestBody {
+  type: string;
+  size: number;
+  /** Called for each attempt. */
+  open(): AsyncIterable<Buffer>;
 }
 
 export class Registry {
@@ -49,20 +63,35 @@ export class Registry {
     this.#host = apiHost(options.reference.registry);
   }
 
-  /** Requests `manifests/TAG`, `manifests/DIGEST` or `blobs/DIGEST`, and returns a response with a status of 2xx. */
-  async request(path: string, request: RegistryRequest = {}): Promise<HttpResponse> {
+  /**
+   * Requests `manifests/TAG`, `manifests/DIGEST`, `blobs/DIGEST` or the location of an upload, and returns a response with a
+   * status of 2xx.
+   */
+  async request(path: string | URL, request: RegistryRequest = {}): Promise<HttpResponse> {
     const { retryMs = 1_000, signal } = this.#options;
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#requestOnce(path, request);
       } catch (error) {
-        if (attempt === MAX_ATTEMPTS || !isTemporary(error)) throw error;
+        if (attempt === MAX_ATTEMPTS || request.isSentOnce || !isTemporary(error)) throw error;
         await pause(retryMs * 2 ** (attempt - 1), undefined, { signal });
       }
     }
   }
 
-  async #requestOnce(path: string, request: RegistryRequest): Promise<HttpResponse> {
+  /** Returns where the registry expects the next request of an upload. */
+  locationOf(response: HttpResponse): URL {
+    const location = response.header("location") ?? "";
+    const base = this.#url("blobs/uploads/");
+    const target = URL.canParse(location, base.href) ? new URL(location, base) : undefined;
+    if (!target || location === "" || !isPlainUrl(target))
+      throw corrupt("The registry names no valid location for an upload.");
+    // Behind a proxy that terminates TLS, some registries do not know their own protocol.
+    if (target.host === base.host) target.protocol = base.protocol;
+    return target;
+  }
+
+  async #requestOnce(path: string | URL, request: RegistryRequest): Promise<HttpResponse> {
     const first = await this.#follow(path, request);
     if (first.status !== 401) return await this.#checkStatus(first);
     first.body.destroy();
@@ -72,15 +101,17 @@ export class Registry {
 
   /** Sends a request and follows redirects. */
   async #follow(
-    path: string,
-    { method = "GET", accept, offset = 0 }: RegistryRequest,
+    path: string | URL,
+    { method = "GET", accept, offset = 0, body }: RegistryRequest,
   ): Promise<HttpResponse> {
     const headers = {
       "user-agent": "Outrider",
       ...(accept === undefined ? {} : { accept }),
       ...(offset > 0 ? { range: `bytes=${offset}-` } : {}),
+      ...(body ? { "content-type": body.type, "content-length": String(body.size) } : {}),
     };
-    let response = await this.#sendToRegistry(path, { method, headers });
+    let response = await this.#sendToRegistry(path, { method, headers }, body);
+    if (method !== "GET" && method !== "HEAD") return response;
     let url = this.#url(path);
     for (let redirects = 0; ; redirects++) {
       const next = redirectTarget(response, url);
@@ -95,11 +126,16 @@ export class Registry {
 
   /** Uses HTTPS. If the server does not speak TLS, tries plain HTTP, which works only where the operator allows it. */
   async #sendToRegistry(
-    path: string,
-    request: Pick<HttpRequest, "method" | "headers">,
+    path: string | URL,
+    request: Pick<RemoteRequest, "method" | "headers">,
+    body: RequestBody | undefined,
   ): Promise<HttpResponse> {
-    const send = () =>
-      this.#send({ ...request, url: this.#url(path), headers: this.#authorized(request.headers) });
+    const send = () => {
+      const url = this.#url(path);
+      const isRegistry = url.origin === this.#url("").origin;
+      const headers = isRegistry ? this.#authorized(request.headers) : request.headers;
+      return this.#send({ ...request, url, headers }, body);
+    };
     try {
       return await send();
     } catch (error) {
@@ -120,7 +156,8 @@ export class Registry {
     }
   }
 
-  #url(path: string): URL {
+  #url(path: string | URL): URL {
+    if (path instanceof URL) return path;
     return new URL(`${this.#protocol}//${this.#host}/v2/${this.#options.reference.repository}/${path}`);
   }
 
@@ -128,13 +165,17 @@ export class Registry {
     return this.#authorization === undefined ? headers : { ...headers, authorization: this.#authorization };
   }
 
-  async #send(request: Omit<HttpRequest, "signal">): Promise<HttpResponse> {
+  async #send(request: Omit<RemoteRequest, "signal" | "body">, body?: RequestBody): Promise<HttpResponse> {
     const { remote, signal } = this.#options;
     const timeout = new AbortController();
     const late = unreachable(`${request.url.host} did not respond within ${HEADERS_MS / 1000} s.`);
     const timer = setTimeout(() => timeout.abort(late), HEADERS_MS);
     try {
-      return await remote.send({ ...request, signal: AbortSignal.any([signal, timeout.signal]) });
+      const content = body && Readable.from(readExactly(body, () => timer.refresh()));
+      return await remote.send({
+        ...{ ...request, signal: AbortSignal.any([signal, timeout.signal]) },
+        ...(content ? { body: content } : {}),
+      });
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof ImageError) throw error;
@@ -161,15 +202,15 @@ export class Registry {
   }
 
   async #fetchToken({ parameters }: Challenge): Promise<string> {
-    const { repository } = this.#options.reference;
+    const { reference, scopes = [`repository:${reference.repository}:pull`] } = this.#options;
     const realm = parameters.get("realm") ?? "";
     const url = URL.canParse(realm) ? new URL(realm) : undefined;
-    if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password)
-      throw corrupt("The registry names no valid token server.");
+    if (!url || !isPlainUrl(url)) throw corrupt("The registry names no valid token server.");
     const service = parameters.get("service");
     if (service !== undefined) url.searchParams.set("service", service);
-    // Never more than read access to this repository, whatever the registry asks for.
-    url.searchParams.set("scope", `repository:${repository}:pull`);
+    // Never more than the caller needs, whatever the registry asks for.
+    url.searchParams.delete("scope");
+    for (const scope of scopes) url.searchParams.append("scope", scope);
     const basic = this.#basic();
     const response = await this.#send({
       method: "GET",
@@ -229,8 +270,20 @@ class StatusError extends ImageError {
   }
 }
 
+/** More or less than the declared size would become a part of the next request on the connection. */
+async function* readExactly({ size, open }: RequestBody, onProgress: () => void): AsyncGenerator<Buffer> {
+  let bytes = 0;
+  for await (const chunk of open()) {
+    onProgress();
+    bytes += chunk.length;
+    if (bytes > size) throw corrupt(`A blob has more than its declared size of ${size} bytes.`);
+    yield chunk;
+  }
+  if (bytes < size) throw corrupt(`A blob has less than its declared size of ${size} bytes.`);
+}
+
 /** Rate limits, server errors and broken connections often pass. */
-function isTemporary(error: unknown): boolean {
+export function isTemporary(error: unknown): boolean {
   if (error instanceof StatusError) return error.status === 429 || error.status >= 500;
   return ["ECONNRESET", "EPIPE"].includes(codeOf(error));
 }
@@ -255,10 +308,13 @@ function redirectTarget({ status, header }: HttpResponse, url: URL): URL | undef
   const location = header("location");
   if (![301, 302, 303, 307, 308].includes(status) || location === undefined) return undefined;
   const target = URL.canParse(location, url.href) ? new URL(location, url) : undefined;
-  if (!target || !/^https?:$/.test(target.protocol) || target.username || target.password)
+  if (!target || !isPlainUrl(target))
     throw unreachable("The registry redirects to an address that is not a plain http or https URL.");
   return target;
 }
+
+const isPlainUrl = ({ protocol, username, password }: URL) =>
+  /^https?:$/.test(protocol) && username === "" && password === "";
 
 function tokenIn(body: Buffer): string | undefined {
   try {

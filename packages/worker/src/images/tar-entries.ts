@@ -18,8 +18,14 @@ interface PendingMetadata {
   records?: Map<string, Buffer>;
 }
 
-/** The consumer must read the body of each entry before it asks for the next one. */
-export async function* readEntries(reader: ByteReader): AsyncGenerator<ReadEntry> {
+/**
+ * The consumer must read the body of each entry before it asks for the next one. Sparse files are refused, unless the
+ * consumer expands them.
+ */
+export async function* readEntries(
+  reader: ByteReader,
+  { allowsSparse = false } = {},
+): AsyncGenerator<ReadEntry> {
   let pending: PendingMetadata = {};
   for (;;) {
     const block = await reader.read(BLOCK);
@@ -31,6 +37,8 @@ export async function* readEntries(reader: ByteReader): AsyncGenerator<ReadEntry
       continue;
     }
     const entry = applyMetadata(header, pending);
+    if (!allowsSparse && isSparse(entry))
+      throw unsupported("A layer has sparse files, which are not supported.");
     pending = {};
     yield entry;
     await reader.skip(paddingOf(entry.bodyBytes));
@@ -40,6 +48,10 @@ export async function* readEntries(reader: ByteReader): AsyncGenerator<ReadEntry
 /** As in Go's archives, which Docker uses, only files have a body, whatever size a header declares. */
 function hasBody(type: string): boolean {
   return !["1", "2", "3", "4", "5", "6"].includes(type);
+}
+
+export function isSparse({ type, records }: Pick<ReadEntry, "type" | "records">): boolean {
+  return type === "S" || [...(records?.keys() ?? [])].some((key) => key.startsWith("GNU.sparse."));
 }
 
 async function expectEnd(reader: ByteReader): Promise<void> {
@@ -70,8 +82,6 @@ function applyMetadata(header: TarHeader, pending: PendingMetadata): ReadEntry {
       throw corrupt("A layer has an extended tar header with an invalid number.");
     return Math.floor(Number(value));
   };
-  if (header.type === "S" || [...(records?.keys() ?? [])].some((key) => key.startsWith("GNU.sparse.")))
-    throw unsupported("A layer has sparse files, which are not supported.");
   const name = text("path") ?? pending.name ?? header.name;
   const size = integer("size") ?? header.size;
   if (!Number.isSafeInteger(size) || size < 0) throw corrupt("A layer has a file with an invalid size.");

@@ -87,6 +87,8 @@ export function parseRecords(data: Buffer): Map<string, Buffer> {
 
 export interface TarEntry extends TarHeader {
   xattrs?: Record<string, Buffer>;
+  /** The time with its fraction, as in an extended header. */
+  preciseMtime?: string | undefined;
 }
 
 /** Writes an entry's header, with `idOffset` added to its owners. Long names and attributes are written as entries of their own before it, as GNU tar does. */
@@ -99,6 +101,19 @@ export function writeHeader(entry: TarEntry, idOffset = 0): Buffer {
   if (linkName.length > 99) blocks.push(...dataEntry("K", Buffer.from(`${linkName}\0`, "latin1")));
   blocks.push(headerBlock({ ...entry, uid: entry.uid + idOffset, gid: entry.gid + idOffset }));
   return blocks.length === 1 ? (blocks[0] as Buffer) : Buffer.concat(blocks);
+}
+
+/** Writes the same header in the form of POSIX, which preserves the fraction of the time. */
+export function writePosixHeader(entry: TarEntry): Buffer {
+  const { name, linkName, preciseMtime, xattrs = {} } = entry;
+  const records: [string, Buffer][] = [
+    ...(name.length > 99 ? [["path", Buffer.from(name, "latin1")] as [string, Buffer]] : []),
+    ...(linkName.length > 99 ? [["linkpath", Buffer.from(linkName, "latin1")] as [string, Buffer]] : []),
+    ...(preciseMtime === undefined ? [] : [["mtime", Buffer.from(preciseMtime)] as [string, Buffer]]),
+    ...Object.entries(xattrs).map(([key, value]): [string, Buffer] => [`SCHILY.xattr.${key}`, value]),
+  ];
+  const extended = Buffer.concat(records.map(([key, value]) => writeRecord(key, value)));
+  return Buffer.concat([...(records.length > 0 ? dataEntry("x", extended) : []), headerBlock(entry)]);
 }
 
 function dataEntry(type: string, data: Buffer): Buffer[] {

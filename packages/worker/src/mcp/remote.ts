@@ -1,9 +1,10 @@
 import { Agent as HttpAgent, request as httpRequest, type RequestOptions } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { isIP, type Socket } from "node:net";
-import type { Duplex } from "node:stream";
+import { type Duplex, Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { connect as tlsConnect } from "node:tls";
-import type { HttpRequest, HttpResponse, Send } from "@outrider/agent/mcp/http";
+import type { HttpRequest, HttpResponse } from "@outrider/agent/mcp/http";
 import { outgoingTraceHeaders } from "@outrider/telemetry/spans";
 import { createDial, type Dial } from "../egress/dial.ts";
 import { RefusedError, UnreachableError } from "../egress/egress-errors.ts";
@@ -15,8 +16,14 @@ import { isTunnel, type UpstreamProxy } from "../egress/upstream-proxy.ts";
 
 const CONNECT_MS = 10_000;
 
+/** A body that is a stream needs a `content-length`, and is destroyed if it is not read to its end. */
+export interface RemoteRequest extends Omit<HttpRequest, "method" | "body"> {
+  method: HttpRequest["method"] | "PATCH" | "PUT";
+  body?: string | Readable;
+}
+
 export interface Remote {
-  send: Send;
+  send(request: RemoteRequest): Promise<HttpResponse>;
   /** Closes all connections. */
   close(): void;
 }
@@ -79,10 +86,10 @@ export function openRemote({ exceptions, upstream, dial, allowsPlainHttp = false
 
 function sendRequest(
   start: (options: RequestOptions) => ReturnType<typeof httpRequest>,
-  { method, headers, body, signal }: HttpRequest,
+  { method, headers, body, signal }: RemoteRequest,
 ): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {
-    const length = body === undefined ? {} : { "content-length": String(Buffer.byteLength(body)) };
+    const length = typeof body === "string" ? { "content-length": String(Buffer.byteLength(body)) } : {};
     const outgoing = start({ method, signal, headers: { ...headers, ...length } });
     outgoing.on("error", reject);
     outgoing.on("response", (incoming) => {
@@ -95,7 +102,13 @@ function sendRequest(
       };
       resolve({ status: incoming.statusCode ?? 0, header, body: incoming });
     });
-    outgoing.end(body);
+    if (body instanceof Readable)
+      pipeline(body, outgoing).catch((error) => {
+        // A request that fails before it has a connection does not report it.
+        reject(error);
+        outgoing.destroy(error);
+      });
+    else outgoing.end(body);
   });
 }
 

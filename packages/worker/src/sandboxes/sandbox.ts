@@ -246,6 +246,8 @@ export interface OpenOptions {
   bundles?: Bundle[];
   /** Whether the sandbox may be saved without running anything, so that nothing should start before its first use. */
   mayStayUnused?: boolean;
+  /** Receives sentences for the run's owner, also later than `open` resolves. */
+  onNotice?(message: string): void;
 }
 
 /**

@@ -53,6 +53,7 @@ interface OpenRunSandboxOptions {
   gitPushes: GitPush[];
   repositories: Repositories;
   deadline(): bigint;
+  onNotice(message: string): void;
   /** Called when the sandbox is open, before its files are restored. */
   onOpened(sandbox: Sandbox): void;
   /** Ends the attempt, so that another one continues the run. */
@@ -84,6 +85,7 @@ export async function openRunSandbox(options: OpenRunSandboxOptions): Promise<Sa
       bundles: [...networkBundles(egress.inside, options.networkFolder), ...options.bundles],
       ...egress.option,
       forwards: [...(egress.option.forwards ?? []), ...options.forwards],
+      onNotice: options.onNotice,
     });
     onOpened(sandbox);
     if (snapshot) await restoreSnapshot(sandbox, snapshot.sha256, options);

@@ -572,6 +572,7 @@ export class RunWorkspace implements Workspace {
       workingFolder: this.workingFolder,
       networkFolder: this.#options.networkFolder,
       repositories: this.#options.repositories,
+      onNotice: (message) => emitNotice({ message, code: "sandbox" }),
       onOpened: (opened) => {
         this.#openedSandbox = opened;
         // The lease may have been renewed while the sandbox was being opened.

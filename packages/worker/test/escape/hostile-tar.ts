@@ -4,9 +4,9 @@ export interface Member {
   name: string;
   /**
    * tar's type flags: 0 file, 1 hard link, 2 symlink, 3 and 4 devices, 5 folder, 6 fifo, S sparse file, x extended
-   * header, L long name.
+   * header, L long name, D the names of a folder.
    */
-  type?: "0" | "1" | "2" | "3" | "4" | "5" | "6" | "S" | "x" | "L";
+  type?: "0" | "1" | "2" | "3" | "4" | "5" | "6" | "S" | "x" | "L" | "D";
   link?: string;
   text?: string;
   mode?: number;

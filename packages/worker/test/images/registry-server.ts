@@ -29,7 +29,7 @@ export async function startRegistry({ htpasswd }: { htpasswd?: string } = {}): P
   const config = {
     version: "0.1",
     log: { level: "info", accesslog: { disabled: true } },
-    storage: { filesystem: { rootdirectory: join(folder, "data") } },
+    storage: { filesystem: { rootdirectory: join(folder, "data") }, delete: { enabled: true } },
     http: { addr: host },
     ...(htpasswd === undefined ? {} : auth),
   };

@@ -133,6 +133,43 @@ test("mounts the home where the user of the image has it, and fills it with the 
     expect(spec.initContainers?.map(({ name }) => name)).toEqual(["install"]);
 });
 
+describe("a pod with the image of a build", () => {
+  const buildImage = "registry.example.com/outrider/builds@sha256:2";
+
+  test("has its system, and volumes with its files", () => {
+    const image = "registry.example.com/acme/app@sha256:1";
+    const { initContainers = [], containers } = specOf({
+      image,
+      buildImage,
+      home: "/root",
+      fillsHome: false,
+    });
+    expect(containers.map((each) => each.image)).toEqual([buildImage, "outrider-worker:1"]);
+    expect(initContainers.map((each) => [each.name, each.image])).toEqual([
+      ["install", "outrider-worker:1"],
+      ["build", buildImage],
+    ]);
+    expect(initContainers[1]?.command?.slice(1)).toEqual([
+      ...["fill", "/workspace", "/.outrider/workspace", "/root", "/.outrider/home"],
+    ]);
+    expect(JSON.stringify(specOf({ image, buildImage }))).not.toContain(image);
+  });
+
+  test("has the system of the worker if the environment has no image", () => {
+    const { initContainers = [], containers } = specOf({ buildImage });
+    expect(containers.map((each) => each.image)).toEqual(["outrider-worker:1", "outrider-worker:1"]);
+    expect(initContainers.map(({ name }) => name)).toEqual(["install", "build"]);
+    expect(containers[0]?.volumeMounts?.map(({ name }) => name)).toEqual(["workspace", "home"]);
+  });
+
+  test("does not need the credentials of the environment", () => {
+    const pullCredentials = { registry: "docker.io", username: "me", password: "pass-1234" };
+    const image = "docker.io/acme/app@sha256:1";
+    expect(specOf({ image, buildImage, pullCredentials }).imagePullSecrets).toBe(undefined);
+    expect(specOf({ image, pullCredentials }).imagePullSecrets).toHaveLength(1);
+  });
+});
+
 test("names the secret of the operator and the one of the pod for pulls", () => {
   const pullCredentials = { registry: "docker.io", username: "me", password: "pass-1234" };
   const options = { imagePullSecrets: [{ name: "operator" }] };

@@ -81,8 +81,10 @@ describe("a pod", () => {
   ])("whose image cannot be pulled (%s, %s) is %s", (reason, detail, phase, remedy) => {
     const found = errorOf(waiting(reason, detail));
     expect(found).toMatchObject({ phase, code: "image_pull" });
+    // The node repeats the name.
+    const shown = detail.replace(' "acme/app:1"', "");
     expect(found.message).toContain(
-      `The node cannot pull the image acme/app:1${detail ? `: ${detail}` : ""}. ${remedy}`,
+      `The node cannot pull the image acme/app:1${shown ? `: ${shown}` : ""}. ${remedy}`,
     );
   });
 

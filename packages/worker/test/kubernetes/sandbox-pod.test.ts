@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { openCluster } from "../../src/sandboxes/kubernetes/cluster/connect.ts";
+import type { PodPlan } from "../../src/sandboxes/kubernetes/pods/pod-spec.ts";
 import { SandboxPod, type StartLimits } from "../../src/sandboxes/kubernetes/pods/sandbox-pod.ts";
 
 const cleanups: (() => void)[] = [];
@@ -23,6 +24,10 @@ const running = {
 async function openPod(
   answer: (request: IncomingMessage) => [status: number, body: object],
   startLimits: Partial<StartLimits> = {},
+  {
+    plan: more = {},
+    onBuildImageFailed,
+  }: { plan?: Partial<PodPlan>; onBuildImageFailed?: (error: Error) => void } = {},
 ) {
   const requests: string[] = [];
   const server = createServer((request, response) => {
@@ -55,6 +60,7 @@ async function openPod(
     ...{ home: undefined, fillsHome: false, limits: {}, requested: {}, bundles: [], hosts: undefined },
     ...{ maxSeconds: 600, options: {}, deadlineMs: 60_000 },
     pullCredentials: { registry: "docker.io", username: "me", password: "pass-1234" },
+    ...more,
   };
   const limits = {
     scheduleMs: 300,
@@ -66,7 +72,10 @@ async function openPod(
     userNamespaceMs: 60_000,
     ...startLimits,
   };
-  return { pod: new SandboxPod(await openCluster({ kubeconfig }), plan, limits), requests };
+  return {
+    pod: new SandboxPod(await openCluster({ kubeconfig }), plan, limits, onBuildImageFailed),
+    requests,
+  };
 }
 
 test("a pod that runs but cannot be reached is given up, although the lease is renewed", async () => {
@@ -124,6 +133,64 @@ describe("a node that cannot pull the image", () => {
 
   test("although it has the secret ends the start", async () => {
     await expect(connect(0, () => false)).rejects.toMatchObject({ code: "image_pull" });
+  });
+});
+
+describe("a node that cannot pull the image of a build", () => {
+  const buildImage = "registry.example.com/builds@sha256:2";
+  const pending = (message: string) => ({
+    ...accepted,
+    spec: { nodeName: "node-1" },
+    status: {
+      phase: "Pending",
+      initContainerStatuses: [
+        { name: "build", image: buildImage, state: { waiting: { reason: "ErrImagePull", message } } },
+      ],
+    },
+  });
+  const open = async (failing: object, limits: Partial<StartLimits> = {}) => {
+    const errors: string[] = [];
+    const created: string[] = [];
+    let isReplaced = false;
+    const opened = await openPod(
+      ({ method, url }) => {
+        if (method === "POST" && url?.endsWith("/pods")) created.push(url);
+        if (method === "DELETE") isReplaced = true;
+        return [200, method !== "GET" ? accepted : isReplaced ? running : failing];
+      },
+      { startMs: 60_000, ...limits },
+      { plan: { buildImage }, onBuildImageFailed: (error) => errors.push(error.message) },
+    );
+    const connect = (kind: "commands" | "scripts" = "commands") =>
+      opened.pod.connect(kind, {
+        ...{ remainingMs: () => 60_000, isAborted: () => created.length > 1, folders: [] },
+      });
+    return { ...opened, connect, errors };
+  };
+
+  test("gets another pod, which the worker sends the files to", async () => {
+    const { pod, requests, connect, errors } = await open(pending("401 Unauthorized"));
+    expect(pod.hasBuildImage).toBe(true);
+    await pod.create();
+    expect(await pod.findEnd("commands")).toBe(undefined);
+    await Promise.all([connect("commands"), connect("scripts")]);
+    expect([pod.hasBuildImage, pod.name]).toEqual([false, "pod-1-blobs"]);
+    expect(errors).toEqual([
+      expect.stringContaining("The node cannot pull the image registry.example.com/builds"),
+    ]);
+    const changes = requests.filter((each) => !each.startsWith("GET "));
+    expect(changes.map((each) => each.replace(/\?.*/, "").replace(/\/api.*\//, ""))).toEqual([
+      ...["POST pods", "DELETE pod-1", "POST pods", "POST secrets"],
+    ]);
+    await pod.remove();
+    expect(requests.at(-1)).toMatch(/^DELETE .*\/pods\/pod-1-blobs\b/);
+  });
+
+  test("may repeat it for a moment before", async () => {
+    expect((await open(pending("503 Service Unavailable"), { retryMs: 0 })).pod.name).toBe("pod-1");
+    const { connect, errors } = await open(pending("503 Service Unavailable"), { retryMs: 0 });
+    await connect();
+    expect(errors).toHaveLength(1);
   });
 });
 

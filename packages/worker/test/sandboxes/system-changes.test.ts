@@ -122,9 +122,16 @@ describe.runIf(process.platform === "linux" && process.getuid?.() === 0)("change
 
   test("of a home are copied without what is outside of it", () => {
     const output = run(`
-      mkdir -p one/root/.config/proc; echo text > one/root/.config/file; ln -s /etc one/root/link; chown 5:6 one/root; mkdir one/to
-      chroot one /program fill /root /to; chroot one /program fill /missing /to
+      mkdir -p one/root/.config/proc; echo text > one/root/.config/file; ln -s /etc one/root/link; chown 5:6 one/root; mkdir one/to one/also
+      chroot one /program fill /missing /to /root /to /usr/share/data /also; ls one/also
       diff <(cd one/root; find . -printf '%P %y %U:%G %s\\n' | sort) <(cd one/to; find . -printf '%P %y %U:%G %s\\n' | sort) && echo same`);
-    expect(output).toBe("same\n");
+    expect(output).toBe("a\nb\nc\nsame\n");
+  });
+
+  test("can be read from a file of the system", () => {
+    const output = run(`
+      rm one/etc/gone; pack > two/changes; chroot two /program unpack /changes; ls two/etc
+      chroot two /program unpack /missing || echo failed`);
+    expect(output).toBe("kept\nfailed\n");
   });
 });

@@ -10,6 +10,7 @@ import { createImageSystem, DefaultSystem } from "../systems/container-systems.t
 import { canBeVolume, homeOf } from "../systems/image-home.ts";
 import { sandboxUser } from "../systems/sandbox-user.ts";
 import { readImageBase } from "./bases/image-base.ts";
+import type { FoundBuildImage } from "./build-images/build-images.ts";
 import { KubernetesSandbox } from "./kubernetes-sandbox.ts";
 import { sandboxMetadata } from "./labels.ts";
 import { PodSetup } from "./pod-setup.ts";
@@ -42,6 +43,8 @@ export async function createKubernetesSandbox(
         : resources.adopt(shared.bases.acquire(options.base), ({ release }) => release()).path;
     const forImage = image ? await describeImagePod(shared, image, base) : noImage;
     const { home } = forImage;
+    const buildImage =
+      options.base === undefined ? undefined : await findBuildImage(shared, options, options.base);
     const metadata = sandboxMetadata(shared.owner, { sandbox: id, label });
     const { ownerReference } = shared;
     const pod = new SandboxPod(
@@ -49,13 +52,14 @@ export async function createKubernetesSandbox(
       {
         metadata: { ...metadata, ...(ownerReference ? { ownerReferences: [ownerReference] } : {}) },
         systemImage: shared.systemImage,
-        ...forImage,
+        ...{ ...forImage, buildImage: buildImage?.name },
         ...{ limits, requested, hosts: options.hosts, maxSeconds: maxPodSeconds },
         bundles: (options.bundles ?? []).map(({ target }) => target),
         deadlineMs: Number(options.deadline - process.hrtime.bigint()) / 1e6,
         options: shared.podOptions,
       },
       shared.startLimits,
+      (error) => reportProblem(options, buildImage?.reportPullFailure(error)),
     );
     if (!options.mayStayUnused) await pod.create();
     const setup = new PodSetup({ pod, options, base, home });
@@ -97,6 +101,20 @@ export async function createKubernetesSandbox(
     await resources.disposeAsync();
     throw error;
   }
+}
+
+async function findBuildImage(
+  { buildImages }: SharedResources,
+  options: CreateOptions,
+  base: string,
+): Promise<FoundBuildImage | undefined> {
+  const found = await buildImages?.find(base, options.image);
+  reportProblem(options, found?.problem);
+  return found;
+}
+
+function reportProblem({ onNotice }: CreateOptions, problem: string | undefined): void {
+  if (problem) onNotice?.(`The build is restored without the registry, which takes longer. ${problem}`);
 }
 
 type ImagePod = Pick<PodPlan, "image" | "pullCredentials" | "home" | "fillsHome">;

@@ -31,6 +31,8 @@ import type {
   Spawned,
 } from "../sandbox.ts";
 import { KubernetesBases } from "./bases/kubernetes-bases.ts";
+import { BuildImages } from "./build-images/build-images.ts";
+import { BuildRegistry } from "./build-images/build-registry.ts";
 import { ClusterHealth } from "./cluster/cluster-health.ts";
 import { openCluster } from "./cluster/connect.ts";
 import { ClusterError } from "./cluster/errors.ts";
@@ -94,11 +96,16 @@ export async function openKubernetesProvider(options: KubernetesProviderOptions)
   const { gitVersion } = await cluster.version();
   const runtime = podOptions.runtimeClassName;
   let open: SandboxProvider["open"];
+  const network = { exceptions: options.exceptions ?? parseExceptions(""), upstream: options.upstream };
+  const registry = kubernetes.registry && new BuildRegistry(kubernetes.registry, network);
   const images = new KubernetesImages({
     ...{ cluster, podOptions, folder: join(root, ".kubernetes-images"), ids: () => shared.ids },
-    ...{ exceptions: options.exceptions ?? parseExceptions(""), upstream: options.upstream },
+    ...{ ...network, buildRepository: registry?.name },
     probe: (image, signal) => probeImage((opening) => open(opening), image, signal),
   });
+  const bases = new KubernetesBases(root);
+  const folder = join(root, ".kubernetes-build-images");
+  const buildImages = registry && new BuildImages({ ...network, registry, bases, images, folder, log });
   const shared: SharedResources = {
     ...{ cluster, systemImage, podOptions, server: options.server, log },
     owner: await openOwner({
@@ -109,7 +116,7 @@ export async function openKubernetesProvider(options: KubernetesProviderOptions)
     capabilities: describeCapabilities(),
     ids: idsOfHost,
     engine: { engine: "kubernetes", engine_version: gitVersion, ...(runtime ? { runtime } : {}) },
-    ...{ bases: new KubernetesBases(root), images },
+    ...{ bases, images, buildImages },
   };
   const sandboxes = new OpenSandboxes<KubernetesSandbox>({
     onOpenFailed: options.onOpenFailed,
@@ -121,7 +128,7 @@ export async function openKubernetesProvider(options: KubernetesProviderOptions)
   });
   open = (opening) => provider.open(opening);
   try {
-    await provider.probe();
+    await Promise.all([provider.probe(), buildImages?.check()]);
     return provider;
   } catch (error) {
     await provider.stop();
@@ -297,6 +304,7 @@ class KubernetesProvider implements SandboxProvider {
   }
 
   async stop(): Promise<void> {
+    await this.#shared.buildImages?.stop();
     await this.#sandboxes.stop();
   }
 }

@@ -42,8 +42,6 @@ const cannotFreeze = async () => {
 
 export class KubernetesSandbox extends ProcessSandbox {
   readonly label: Label;
-  /** The name of its pod. */
-  readonly pod: string;
   readonly #pod: SandboxPod;
 
   constructor(options: KubernetesSandboxOptions) {
@@ -65,8 +63,12 @@ export class KubernetesSandbox extends ProcessSandbox {
       },
     });
     this.label = options.label;
-    this.pod = pod.name;
     this.#pod = pod;
+  }
+
+  /** The name of its pod. */
+  get pod(): string {
+    return this.#pod.name;
   }
 
   async findLoss(): Promise<SandboxLostError | undefined> {

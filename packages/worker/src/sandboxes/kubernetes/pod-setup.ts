@@ -18,13 +18,14 @@ import type { ProcessKind } from "../systems/command-system.ts";
 import type { ContainerFolders } from "../systems/container-systems.ts";
 import { baseScripts } from "./bases/base-archive.ts";
 import { readImageBase } from "./bases/image-base.ts";
+import { folderListsPath } from "./build-images/build-layer.ts";
 import { ClusterError } from "./cluster/errors.ts";
 import type { ConnectOptions, PodConnection, SandboxPod } from "./pods/sandbox-pod.ts";
 
 export interface PodSetupOptions {
   pod: SandboxPod;
   options: OpenOptions;
-  /** The path of the archive of the base. */
+  /** The path of the archive of the base. Pods with the image of the build do not need it. */
   base: string | undefined;
   /** The home that is a volume. */
   home: string | undefined;
@@ -88,7 +89,8 @@ export class PodSetup {
   }
 
   async #fillVolumes(connectOptions: ConnectOptions): Promise<void> {
-    const { bundles = [], image } = this.#options.options;
+    const { pod, options } = this.#options;
+    const { bundles = [], image } = options;
     const base = image ? undefined : this.#base;
     if (bundles.length === 0 && base === undefined) return;
     await this.#withScripts(connectOptions, async (connection) => {
@@ -96,7 +98,9 @@ export class PodSetup {
         const archive = Readable.from(packEntries(listFolder(folder)), { objectMode: false });
         await feed(connection, [sandboxCopyPath, "unpack", `${target}/`, "-", "-"], archive);
       }
-      if (base !== undefined) await feed(connection, bash(baseScripts.unpackScript), createReadStream(base));
+      if (base === undefined) return;
+      if (pod.hasBuildImage) await feed(connection, bash(baseScripts.recordScript), Readable.from([]));
+      else await feed(connection, bash(baseScripts.unpackScript), createReadStream(base));
     });
   }
 
@@ -141,13 +145,17 @@ export class PodSetup {
 
   /** The base counts as a change to the image. */
   async #setUpImage(connection: InitConnection, connectOptions: ConnectOptions): Promise<void> {
-    this.#mark ??= (await feed(connection, [systemChangesPath, "mark"], Readable.from([])))
-      .toString()
-      .trim()
-      .split(" ");
+    const { hasBuildImage } = this.#options.pod;
+    if (!this.#mark) {
+      const output = await feed(connection, [systemChangesPath, "mark"], Readable.from([]));
+      const [time = "", offset = ""] = output.toString().trim().split(" ");
+      // The image of the build does not show which files are from that of the environment. All of them are packed then.
+      this.#mark = [hasBuildImage ? "0" : time, offset];
+    }
     if (this.#base === undefined) return;
-    const { changes } = await readImageBase(this.#base);
-    await feed(connection, [systemChangesPath, "unpack"], changes());
+    if (hasBuildImage)
+      await feed(connection, [systemChangesPath, "unpack", folderListsPath], Readable.from([]));
+    else await feed(connection, [systemChangesPath, "unpack"], (await readImageBase(this.#base)).changes());
     const record = async (scripts: InitConnection) => {
       await feed(scripts, bash(baseScripts.recordScript), Readable.from([]));
     };

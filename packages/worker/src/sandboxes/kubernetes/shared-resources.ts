@@ -4,6 +4,7 @@ import type { Capabilities, Capability } from "../limits.ts";
 import type { Owner } from "../owner.ts";
 import type { SandboxEngine } from "../sandbox.ts";
 import type { KubernetesBases } from "./bases/kubernetes-bases.ts";
+import type { BuildImages } from "./build-images/build-images.ts";
 import type { Cluster } from "./cluster/connect.ts";
 import type { KubernetesImages } from "./images/kubernetes-images.ts";
 import type { PodOptions } from "./pods/pod-options.ts";
@@ -26,5 +27,7 @@ export interface SharedResources {
   engine: SandboxEngine;
   bases: KubernetesBases;
   images: KubernetesImages;
+  /** Undefined without a registry for builds. */
+  buildImages: BuildImages | undefined;
   log: Log;
 }

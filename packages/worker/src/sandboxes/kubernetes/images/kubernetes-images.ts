@@ -35,6 +35,8 @@ export interface KubernetesImagesOptions {
   /** The private addresses from which images can be pulled. */
   exceptions: Exceptions;
   upstream: UpstreamProxy | undefined;
+  /** The registry and the repository of the images of builds, which environments cannot use. */
+  buildRepository?: string | undefined;
   /** Reads the facts in a sandbox with the image. */
   probe(image: SandboxImage, signal: AbortSignal): Promise<ImageFacts>;
 }
@@ -46,6 +48,8 @@ export class KubernetesImages implements ImageSource {
   /** By the id of an image: what its pods need to be pulled. */
   readonly #names = new Map<string, string>();
   readonly #credentials = new Map<string, PullCredentials>();
+  /** With these, this worker itself reads the image. */
+  readonly #registryCredentials = new Map<string, string>();
   /** By the id of an image. */
   readonly #probes = new SharedWork<ImageRecord>();
 
@@ -59,6 +63,7 @@ export class KubernetesImages implements ImageSource {
   }
 
   async resolve(reference: string, { credentials, secretName, signal }: PullOptions): Promise<string> {
+    this.#assertNoBuild(reference);
     await this.#assertMayPull(secretName);
     return await resolveDigest(reference, this.#request(credentials, signal));
   }
@@ -73,6 +78,7 @@ export class KubernetesImages implements ImageSource {
       onDownloaded = () => {},
     }: PullOptions & PullReports,
   ): Promise<SandboxImage> {
+    this.#assertNoBuild(reference);
     await this.#assertMayPull(secretName);
     const parsed = parseReference(`${reference.replace(/@sha256:[0-9a-f]+$/, "")}@${digest}`);
     const name = `${parsed.registry}/${parsed.repository}@${digest}`;
@@ -80,6 +86,7 @@ export class KubernetesImages implements ImageSource {
     const parsedCredentials = credentials && parseCredentials(credentials, parsed.registry);
     if (parsedCredentials && (await this.#maySendCredentials()))
       this.#credentials.set(id, { ...parsedCredentials, registry: parsed.registry });
+    if (credentials !== undefined) this.#registryCredentials.set(id, credentials);
     this.#names.set(id, name);
     const image = { reference, digest, layers: [id] };
     let record = this.#records.read(id);
@@ -118,11 +125,26 @@ export class KubernetesImages implements ImageSource {
     name: string;
     accounts: string | undefined;
     credentials: PullCredentials | undefined;
+    registryCredentials: string | undefined;
   } {
     const record = this.#records.read(id);
     const name = record?.name ?? this.#names.get(id);
     if (name === undefined) throw new Error("The image was not pulled by this worker.");
-    return { name, accounts: record?.accounts, credentials: this.#credentials.get(id) };
+    return {
+      ...{ name, accounts: record?.accounts, credentials: this.#credentials.get(id) },
+      registryCredentials: this.#registryCredentials.get(id),
+    };
+  }
+
+  /** The nodes may have the builds of all environments, and pull them with the operator's credentials. */
+  #assertNoBuild(reference: string): void {
+    const { registry, repository } = parseReference(reference);
+    if (`${registry}/${repository}` !== this.#options.buildRepository) return;
+    throw new ImageError(
+      "unsupported",
+      `The repository ${registry}/${repository} is for the builds of this installation, so environments cannot use its images.`,
+      "Use an image of another repository.",
+    );
   }
 
   #request(credentials: string | undefined, signal: AbortSignal) {

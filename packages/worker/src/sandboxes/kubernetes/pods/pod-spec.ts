@@ -25,13 +25,19 @@ const programsVolume = "programs";
 /** Where init containers see the volumes that they fill. */
 const installPath = "/.outrider/programs";
 const homePath = "/.outrider/home";
+const workspacePath = "/.outrider/workspace";
 
 export interface PodPlan {
   metadata: V1ObjectMeta;
   systemImage: string;
   /** The environment's image, with its digest. */
   image: string | undefined;
-  /** With these, the node pulls the image. They become a secret with the name of the pod. */
+  /**
+   * The image of the build, with its digest. It has all files of the build, and those of the environment's image if there is
+   * one. Without it, the worker sends the files.
+   */
+  buildImage?: string | undefined;
+  /** With these, the node pulls the environment's image. They become a secret with the name of the pod. */
   pullCredentials?: PullCredentials | undefined;
   /** The path of the home of commands, which is a volume. Without it, their home is not stored. */
   home: string | undefined;
@@ -52,9 +58,12 @@ export interface PodPlan {
 }
 
 export function describePod(plan: PodPlan): V1Pod {
-  const { metadata, systemImage, image, limits, options } = plan;
+  const { metadata, systemImage, image, buildImage, limits, options } = plan;
   const { labels, annotations, imagePullSecrets = [], ...podOptions } = options;
-  const pullSecrets = [...imagePullSecrets, ...(plan.pullCredentials ? [{ name: metadata.name ?? "" }] : [])];
+  const pullSecrets = [
+    ...imagePullSecrets,
+    ...(needsPullSecret(plan) ? [{ name: metadata.name ?? "" }] : []),
+  ];
   const disk = limits.disk_mb === undefined ? undefined : `${limits.disk_mb}Mi`;
   const emptyDir = disk === undefined ? {} : { sizeLimit: disk };
   /** Scripts see the home always at the same path. */
@@ -66,7 +75,7 @@ export function describePod(plan: PodPlan): V1Pod {
   const bundles = plan.bundles.map((mountPath, index) => ({ name: `bundle-${index}`, mountPath }));
   const container = (kind: ProcessKind): V1Container => ({
     name: kind,
-    image: kind === "commands" && image ? image : systemImage,
+    image: kind === "commands" && image ? (buildImage ?? image) : systemImage,
     imagePullPolicy: "IfNotPresent",
     command: [initPath, ...plan.initArguments(kind)],
     workingDir: "/",
@@ -109,12 +118,12 @@ export function describePod(plan: PodPlan): V1Pod {
       terminationGracePeriodSeconds: 0,
       activeDeadlineSeconds: plan.maxSeconds,
       securityContext: { seccompProfile: { type: "RuntimeDefault" } },
-      ...(image ? { initContainers: initContainers(plan, image) } : {}),
+      ...(image || buildImage ? { initContainers: initContainers(plan) } : {}),
       containers: [container("commands"), container("scripts")],
       volumes: [
         { name: "workspace", emptyDir },
         { name: "home", emptyDir },
-        ...(image ? [{ name: programsVolume, emptyDir: {} }] : []),
+        ...(image || buildImage ? [{ name: programsVolume, emptyDir: {} }] : []),
         ...bundles.map(({ name }) => ({ name, emptyDir: {} })),
       ],
     },
@@ -129,9 +138,19 @@ const restrictions = {
   allowPrivilegeEscalation: false,
 };
 
-function initContainers({ systemImage, home, fillsHome }: PodPlan, image: string): V1Container[] {
+/** Without the image of the build, the pod needs that of the environment. */
+export function needsPullSecret({ pullCredentials, buildImage }: PodPlan): boolean {
+  return pullCredentials !== undefined && buildImage === undefined;
+}
+
+function initContainers({ systemImage, image, buildImage, home, fillsHome }: PodPlan): V1Container[] {
   const install = installContainer(systemImage);
-  return home === undefined || !fillsHome ? [install] : [install, homeContainer(image, home)];
+  const ofHome = home === undefined ? [] : [{ name: "home", from: home, to: homePath }];
+  const ofWorkspace = { name: "workspace", from: sandboxPaths.workspace, to: workspacePath };
+  if (buildImage !== undefined)
+    return [install, fillContainer("build", buildImage, [ofWorkspace, ...ofHome])];
+  if (image === undefined || ofHome.length === 0 || !fillsHome) return [install];
+  return [install, fillContainer("home", image, ofHome)];
 }
 
 const initContainer = {
@@ -140,15 +159,19 @@ const initContainer = {
   terminationMessagePolicy: "FallbackToLogsOnError",
 };
 
-/** Copies the home that the image has to the volume that hides it. The program does what commands could do themselves. */
-function homeContainer(image: string, home: string): V1Container {
+/** Copies folders of an image to the volumes that hide them. The program does what commands could do themselves. */
+function fillContainer(
+  name: string,
+  image: string,
+  volumes: { name: string; from: string; to: string }[],
+): V1Container {
   return {
-    ...{ name: "home", image, imagePullPolicy: "IfNotPresent" },
-    command: [systemChangesPath, "fill", home, homePath],
+    ...{ name, image, imagePullPolicy: "IfNotPresent" },
+    command: [systemChangesPath, "fill", ...volumes.flatMap(({ from, to }) => [from, to])],
     workingDir: "/",
     volumeMounts: [
       { name: programsVolume, mountPath: programsPath, readOnly: true },
-      { name: "home", mountPath: homePath },
+      ...volumes.map((volume) => ({ name: volume.name, mountPath: volume.to })),
     ],
     ...initContainer,
     securityContext: {

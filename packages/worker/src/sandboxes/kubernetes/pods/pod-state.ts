@@ -78,15 +78,16 @@ const createReasons =
   /^(CreateContainerConfigError|CreateContainerError|RunContainerError|PreStartHookError)$/;
 
 /** They end before the others start. */
-const initContainerNames = ["install", "home"];
+const initContainerNames = ["install", "home", "build"];
 
 function readStart({ image, state, lastState, name }: V1ContainerStatus): PodState | undefined {
   const waiting = state?.waiting;
   const reason = waiting?.reason ?? "";
   const detail = textOf(waiting?.message);
   if (pullReasons.test(reason)) {
-    const error = pullError(image, detail);
-    return finalPullReasons.test(reason) || isFinalPullFailure(detail)
+    const message = waiting?.message ?? "";
+    const error = pullError(image, message);
+    return finalPullReasons.test(reason) || isFinalPullFailure(message)
       ? { phase: "ended", error }
       : { phase: "waiting", problem: error };
   }
@@ -139,17 +140,18 @@ export function readRestarts(
 
 const accessFailure = /unauthorized|denied|forbidden|authorization failed|no basic auth/i;
 
-/** Explains a failure of the node to pull an image. */
-function pullError(image: string, detail: string): ClusterError {
-  const remedy = accessFailure.test(withoutNames(detail))
+/** Explains a failure of the node to pull an image. Its message repeats the name, which is long with a digest. */
+function pullError(image: string, message: string): ClusterError {
+  const detail = textOf(message.replaceAll(` "${image}"`, ""));
+  const remedy = accessFailure.test(withoutNames(message))
     ? "Name a secret with credentials for the registry as `imagePullSecrets` in the file of --kubernetes-pod."
     : "Check the name of the image, and whether the nodes of the cluster can reach its registry.";
   return new ClusterError("image_pull", `The node cannot pull the image ${image}${detail}. ${remedy}`);
 }
 
 /** Whether another attempt of the node to pull the image will fail too. */
-function isFinalPullFailure(detail: string): boolean {
-  const text = withoutNames(detail);
+function isFinalPullFailure(message: string): boolean {
+  const text = withoutNames(message);
   return (
     accessFailure.test(text) ||
     /not found|manifest unknown|name unknown|does not exist|no match for platform|invalid reference|couldn't parse image/i.test(
@@ -175,6 +177,7 @@ function outOfMemoryState(container = "commands"): PodState {
   const fixed = "ran out of memory. Its limit is fixed, so `resources.memory_mb` does not help.";
   const messages: Record<string, string> = {
     home: `The container that copies the home folder of the image ${fixed} Use an image with fewer files in this folder.`,
+    build: `The container that copies the files of the build ${fixed} Use fewer files in the workspace and the home folder.`,
     scripts: `The container that stores and restores files ${fixed} Use fewer files in the workspace and the home folder.`,
   };
   return ended(

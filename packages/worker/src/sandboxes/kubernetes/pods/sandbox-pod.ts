@@ -8,7 +8,7 @@ import type { Cluster } from "../cluster/connect.ts";
 import { ClusterError, isClusterError } from "../cluster/errors.ts";
 import { describePullSecret } from "../images/pull-secret.ts";
 import { type PodEvents, readPodEvents } from "./pod-events.ts";
-import { describePod, type PodPlan } from "./pod-spec.ts";
+import { describePod, needsPullSecret, type PodPlan } from "./pod-spec.ts";
 import { type PodState, readPodState, readRestarts } from "./pod-state.ts";
 
 /** How long each step of a start may take. */
@@ -42,6 +42,8 @@ export const defaultStartLimits: StartLimits = {
 
 /** A pod can only choose among the filters of its node. init adds ours, which is the same in every kind of sandbox. */
 const seccompFilter = buildPortableSeccompFilter();
+/** How long the node may fail to pull the image of a build, which the pod does not need. */
+const replaceMs = 30_000;
 const firstWaitMs = 50;
 const longestWaitMs = 500;
 const eventsIntervalMs = 10_000;
@@ -63,10 +65,11 @@ export interface PodConnection {
 
 /** The pod of a sandbox, from its creation to its removal. */
 export class SandboxPod {
-  readonly name: string;
   readonly #cluster: Cluster;
   readonly #limits: StartLimits;
-  readonly #plan: PodPlan;
+  readonly #onBuildImageFailed: (error: ClusterError) => void;
+  #plan: PodPlan;
+  #wasConnected = false;
   /** What init accepts connections by. Commands never see them. */
   readonly #tokens: Record<ProcessKind, string> = { commands: newToken(), scripts: newToken() };
   /** How often containers have started again. */
@@ -83,12 +86,23 @@ export class SandboxPod {
     cluster: Cluster,
     plan: Omit<PodPlan, "initArguments"> & { deadlineMs: number },
     limits: StartLimits,
+    /** Called if the node cannot pull the image of the build. The pod is replaced by one without it. */
+    onBuildImageFailed: (error: ClusterError) => void = () => {},
   ) {
     this.#cluster = cluster;
     this.#limits = limits;
+    this.#onBuildImageFailed = onBuildImageFailed;
     const ms = String(Math.ceil(plan.deadlineMs + limits.startMs));
     this.#plan = { ...plan, initArguments: (kind) => ["pod", kind, this.#tokens[kind], ms] };
-    this.name = plan.metadata.name ?? "";
+  }
+
+  get name(): string {
+    return this.#plan.metadata.name ?? "";
+  }
+
+  /** Whether the pod has the files of the build. Known after the first connection. */
+  get hasBuildImage(): boolean {
+    return this.#plan.buildImage !== undefined;
   }
 
   /** Creates the pod, unless that was done or has failed before. `connect` does it too. */
@@ -101,13 +115,13 @@ export class SandboxPod {
     const { pullCredentials } = this.#plan;
     const created = await this.#cluster.createPod(describePod(this.#plan));
     this.#createdAt = performance.now();
-    if (!pullCredentials) return;
+    if (!pullCredentials || !needsPullSecret(this.#plan)) return;
     try {
       // The node needs the secret only after it has installed the programs.
       await this.#cluster.createSecret(describePullSecret(created, pullCredentials));
       this.#secretAt = performance.now();
     } catch (error) {
-      await this.remove().catch(() => {}); // the provider repeats it
+      await this.#cluster.deletePod(this.name).catch(() => {}); // the provider repeats it
       throw error;
     }
   }
@@ -117,17 +131,48 @@ export class SandboxPod {
    * the reason if the container cannot run, and if it cannot be reached until the deadline or for a long time.
    */
   async connect(kind: ProcessKind, options: ConnectOptions): Promise<PodConnection | undefined> {
-    if (options.isAborted()) return undefined;
-    await this.create();
-    const giveUpAt = performance.now() + this.#limits.startMs;
+    let giveUpAt = performance.now() + this.#limits.startMs;
     for (let wait = firstWaitMs; ; wait = Math.min(wait * 1.5, longestWaitMs)) {
       if (options.isAborted()) return undefined;
+      const creation = this.create();
+      await creation;
+      if (options.isAborted()) return undefined;
       const found = await this.#tryConnect(kind, options);
-      if (!(found instanceof Error)) return found;
-      await this.#assertStarting(kind, options, found);
+      if (!(found instanceof Error)) {
+        this.#wasConnected = true;
+        return found;
+      }
+      try {
+        await this.#assertStarting(kind, options, found);
+      } catch (error) {
+        // The connection of the other container may have replaced the pod already.
+        if (this.#creation === creation) {
+          if (!this.#canReplace(error)) throw error;
+          this.#creation = this.#replace(error);
+          this.#creation.catch(() => {}); // each caller of `connect` gets it
+        }
+        giveUpAt = performance.now() + this.#limits.startMs;
+      }
       if (performance.now() > giveUpAt) throw found;
       await delay(wait);
     }
+  }
+
+  /** Whether the node cannot pull the image of the build, and nobody has used the pod. */
+  #canReplace(error: unknown): error is ClusterError {
+    const { buildImage } = this.#plan;
+    if (!isClusterError(error, "image_pull") || this.#wasConnected || buildImage === undefined) return false;
+    return error.message.includes(buildImage);
+  }
+
+  async #replace(error: ClusterError): Promise<void> {
+    this.#onBuildImageFailed(error);
+    await this.#cluster.deletePod(this.name);
+    const metadata = { ...this.#plan.metadata, name: `${this.name}-blobs` };
+    this.#plan = { ...this.#plan, buildImage: undefined, metadata };
+    this.#failingSince = undefined;
+    this.#events = undefined;
+    await this.#create();
   }
 
   async #tryConnect(kind: ProcessKind, options: ConnectOptions) {
@@ -165,7 +210,8 @@ export class SandboxPod {
       if (state.phase === "ended") throw state.error;
       if (state.phase === "waiting") problem = state.problem ?? (await this.#readEvents(age))?.problem;
       if (problem?.code === "unschedulable" && age > scheduleMs) throw problem;
-      if (problem && this.#hasFailedFor(retryMs, problem)) throw problem;
+      const pullMs = this.#canReplace(problem) ? Math.min(replaceMs, retryMs) : retryMs;
+      if (problem && this.#hasFailedFor(pullMs, problem)) throw problem;
       if (age > startMs && options.remainingMs() <= 0) throw problem ?? failure;
       if (age > startMs && state.phase === "waiting") throw problem ?? this.#timeoutError(startMs);
     } catch (error) {
@@ -202,8 +248,12 @@ export class SandboxPod {
 
   /** Returns why no container can run again, as far as the cluster knows. */
   async findEnd(kind: ProcessKind): Promise<ClusterError | undefined> {
-    if (!this.#creation) return undefined;
+    const creation = this.#creation;
+    if (!creation) return undefined;
+    await creation.catch(() => {}); // there is no pod then
     const state = await this.#readState(kind);
+    if (this.#creation !== creation) return undefined;
+    if (state.phase === "ended" && this.#canReplace(state.error)) return undefined;
     return state.phase === "ended" ? state.error : undefined;
   }
 
@@ -232,7 +282,9 @@ export class SandboxPod {
   }
 
   async remove(): Promise<void> {
-    if (this.#creation) await this.#cluster.deletePod(this.name);
+    if (!this.#creation) return;
+    await this.#creation.catch(() => {}); // connect has reported it
+    await this.#cluster.deletePod(this.name);
   }
 }
 
