@@ -2,9 +2,12 @@ import { mkdtempSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parseExceptions } from "../../packages/worker/src/egress/exceptions.ts";
 import { type Cluster, openCluster } from "../../packages/worker/src/sandboxes/kubernetes/cluster/connect.ts";
 import { openKubernetesProvider } from "../../packages/worker/src/sandboxes/kubernetes/kubernetes-provider.ts";
-import type { SandboxProvider } from "../../packages/worker/src/sandboxes/sandbox.ts";
+import type { SandboxImage, SandboxProvider } from "../../packages/worker/src/sandboxes/sandbox.ts";
+import { pullSystemImage } from "../../packages/worker/test/images/pull-system-image.ts";
+import { systemLayer } from "../../packages/worker/test/images/system-image.ts";
 import { importSystemImage } from "../../packages/worker/test/kubernetes/cluster-images.ts";
 import { canRunClusters, startCluster } from "../../packages/worker/test/kubernetes/test-cluster.ts";
 import { type BenchResult, compare, interleave } from "../support/compare.ts";
@@ -39,7 +42,7 @@ export async function benchKubernetes(only?: string): Promise<BenchResult[]> {
   const { kubeconfig } = server;
   const cluster = await openCluster({ kubeconfig });
   const provider = await openKubernetesProvider({
-    ...{ root, log: console },
+    ...{ root, log: console, exceptions: parseExceptions("127.0.0.1") },
     kubernetes: { kubeconfig, systemImage },
   });
   stack.defer(() => provider.stop());
@@ -51,6 +54,19 @@ export async function benchKubernetes(only?: string): Promise<BenchResult[]> {
     results.push(
       await compare({
         ...{ name: "kubernetes: open and first command", limit: LIMIT },
+        ...interleave({ turns: OPEN_TURNS, quantile: 0.5, subject, baseline }),
+      }),
+    );
+  }
+  if (only === undefined || only === "image") {
+    const expose = (host: string) => server.exposePort(Number(host.split(":")[1]));
+    const image = await pullSystemImage(provider, systemLayer(), { Env: ["PATH=/usr/bin:/bin"] }, expose);
+    const name = nameOf(image);
+    const subject = async () => [await timeOfFirstCommand(() => openPodSandbox(provider, image))];
+    const baseline = async () => [await timeOfFirstCommand(() => openBarePod(cluster, name))];
+    results.push(
+      await compare({
+        ...{ name: "kubernetes: open with an image and first command", limit: LIMIT },
         ...interleave({ turns: OPEN_TURNS, quantile: 0.5, subject, baseline }),
       }),
     );
@@ -71,8 +87,11 @@ export async function benchKubernetes(only?: string): Promise<BenchResult[]> {
   return results;
 }
 
-async function openPodSandbox(provider: SandboxProvider) {
-  const sandbox = await openSandbox(provider);
+/** The node has it under this name, because the worker has opened a pod to read its users. */
+const nameOf = ({ reference, digest }: SandboxImage) => `${reference.replace(/:[^:/]*$/, "")}@${digest}`;
+
+async function openPodSandbox(provider: SandboxProvider, image?: SandboxImage) {
+  const sandbox = await openSandbox(provider, image);
   return { run: () => runInSandbox(sandbox), end: () => sandbox.close() };
 }
 

@@ -9,6 +9,10 @@
  *     system-changes unpack [FILE]      reads such an archive from the file, or from stdin
  *     system-changes fill FROM TO [FROM TO...]
  *                                       copies the content of each folder that exists
+ *     system-changes pack-folder FOLDER
+ *                                       writes an archive of the folder, which is empty if the folder does not exist
+ *     system-changes unpack-folder FOLDER
+ *                                       reads such an archive from stdin
  *
  * - A file has changed if its change time (ctime) is later. Only the kernel can set it. Files of the image were unpacked
  *   before the container started. If the clock of the machine was set back meanwhile, the times are useless, which is an error.
@@ -68,22 +72,30 @@ static int pack_system(int64_t time, int64_t offset, char **volumes) {
   return 0;
 }
 
-static int fill(const char *from, const char *to) {
+/* Returns -1 if the folder does not exist. */
+static int open_optional(const char *path) {
+  int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP) fail(path);
+  return folder;
+}
+
+static int pack_folder(int folder) {
   static char *no_volumes[] = {NULL};
-  int ends[2], status, source = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (source < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)) return 0;
-  if (source < 0) fail(from);
+  if (folder >= 0) pack(folder, "", 0, no_volumes, 1);
+  write_end();
+  return 0;
+}
+
+static int fill(const char *from, const char *to) {
+  int ends[2], status, source = open_optional(from);
+  if (source < 0) return 0;
   if (pipe(ends)) fail("create a pipe");
   pid_t child = fork();
   if (child < 0) fail("start a process");
   if (dup2(ends[child == 0 ? 1 : 0], child == 0 ? 1 : 0) < 0) fail("connect a process");
   close(ends[0]);
   close(ends[1]);
-  if (child == 0) {
-    pack(source, "", 0, no_volumes, 1);
-    write_end();
-    return 0;
-  }
+  if (child == 0) return pack_folder(source);
   unpack(open_root(to));
   if (waitpid(child, &status, 0) < 0) fail("wait for a process");
   return status == 0 ? 0 : 1;
@@ -125,11 +137,14 @@ int main(int argc, char **argv) {
   raise_file_limit();
   if (argc == 2 && strcmp(action, "mark") == 0) return mark();
   if (argc >= 4 && argc % 2 == 0 && strcmp(action, "fill") == 0) return fill_all(argv + 2);
+  if (argc == 3 && strcmp(action, "pack-folder") == 0) return pack_folder(open_optional(argv[2]));
+  if (argc == 3 && strcmp(action, "unpack-folder") == 0) return unpack(open_root(argv[2])), 0;
   read_mounts();
   if (argc >= 4 && strcmp(action, "pack") == 0)
     return pack_system(strtoll(argv[2], NULL, 10), strtoll(argv[3], NULL, 10), argv + 4);
   if (argc == 2 && strcmp(action, "unpack") == 0) return unpack(open_root("/")), 0;
   if (argc == 3 && strcmp(action, "unpack") == 0) return unpack_file(argv[2]);
-  fprintf(stderr, "usage: system-changes mark | pack TIME OFFSET [VOLUME...] | unpack [FILE] | fill FROM TO [FROM TO...]\n");
+  fprintf(stderr, "usage: system-changes mark | pack TIME OFFSET [VOLUME...] | unpack [FILE] | fill FROM TO [FROM TO...]"
+                  " | pack-folder FOLDER | unpack-folder FOLDER\n");
   return 2;
 }

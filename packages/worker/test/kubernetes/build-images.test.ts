@@ -113,6 +113,7 @@ test("an image over that of the environment has its layers and configuration, an
     ...{
       name: names.get(digest) ?? "",
       accounts: "",
+      home: undefined,
       credentials: undefined,
       registryCredentials: undefined,
     },
@@ -174,6 +175,7 @@ test("a build that cannot be an image is restored otherwise, and others are push
   const missing = {
     name: `${registry.host}/acme/missing@${image.digest}`,
     accounts: "",
+    home: undefined,
     credentials: undefined,
   };
   const other = openImages(registry.host, {

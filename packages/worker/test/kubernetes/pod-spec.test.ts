@@ -54,15 +54,19 @@ describe.each([undefined, "acme/app@sha256:1"])("a pod with the image %s", (imag
   });
 
   test("lets only scripts change bundles and programs", () => {
-    const { containers } = specOf({ image, bundles: ["/opt/outrider/agent"] });
-    const [commands, scripts] = containers.map(({ volumeMounts = [] }) =>
-      Object.fromEntries(volumeMounts.map(({ mountPath, readOnly = false }) => [mountPath, readOnly])),
-    );
+    const { containers } = specOf({ image, fillsHome: false, bundles: ["/opt/outrider/agent"] });
+    const [commands, scripts] = ["commands", "scripts"].map((kind) => {
+      const { volumeMounts = [] } = containers.find(({ name }) => name === kind) ?? {};
+      return Object.fromEntries(volumeMounts.map(({ mountPath, readOnly = false }) => [mountPath, readOnly]));
+    });
     expect(commands).toEqual({
       ...{ "/workspace": false, "/home/sandbox": false, "/opt/outrider/agent": true },
       ...(image ? { "/opt/outrider/bin": true } : {}),
     });
-    expect(scripts).toEqual({ "/workspace": false, "/home/sandbox": false, "/opt/outrider/agent": false });
+    expect(scripts).toEqual({
+      ...{ "/workspace": false, "/home/sandbox": false, "/opt/outrider/agent": false },
+      ...(image ? { "/.outrider/programs": false } : {}),
+    });
   });
 });
 
@@ -127,10 +131,30 @@ test("mounts the home where the user of the image has it, and fills it with the 
   expect(initContainers[1]).toMatchObject({ image });
   for (const { terminationMessagePolicy } of initContainers)
     expect(terminationMessagePolicy).toBe("FallbackToLogsOnError");
+});
+
+test("starts no init container if the container for scripts can install the programs before commands start", () => {
+  const image = "registry.example.com/acme/app@sha256:1";
   const withoutHome = specOf({ image, home: undefined });
-  expect(withoutHome.containers[0]?.volumeMounts?.map(({ name }) => name)).not.toContain("home");
-  for (const spec of [withoutHome, specOf({ image, fillsHome: false })])
-    expect(spec.initContainers?.map(({ name }) => name)).toEqual(["install"]);
+  const mounts = withoutHome.containers.map(({ volumeMounts = [] }) => volumeMounts.map(({ name }) => name));
+  expect(mounts).toEqual([
+    ["workspace", "home", "programs"],
+    ["workspace", "programs"],
+  ]);
+  for (const spec of [withoutHome, specOf({ image, fillsHome: false })]) {
+    expect(spec.initContainers).toBe(undefined);
+    expect(spec.containers.map(({ name, lifecycle }) => [name, lifecycle?.postStart?.exec?.command])).toEqual(
+      [
+        ["scripts", expect.arrayContaining(["/bin/cp", "/opt/outrider/bin/outrider-init"])],
+        ["commands", undefined],
+      ],
+    );
+  }
+  expect(specOf().containers.map(({ lifecycle }) => lifecycle)).toEqual([undefined, undefined]);
+  // The node reads the secret again when an init container has ended.
+  const pullCredentials = { registry: "registry.example.com", username: "me", password: "pass-1234" };
+  const withSecret = specOf({ image, fillsHome: false, pullCredentials });
+  expect(withSecret.initContainers?.map(({ name }) => name)).toEqual(["install"]);
 });
 
 describe("a pod with the image of a build", () => {

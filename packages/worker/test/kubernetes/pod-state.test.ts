@@ -42,6 +42,33 @@ describe("a pod", () => {
       expect(readPodState(own(more), "commands")).toEqual({ phase: "running" });
   });
 
+  test("waits until the hook of the other container has installed its programs", () => {
+    const installed = (commands: object, scripts: object = { running: {} }) => {
+      const statuses = [status("scripts", { state: scripts }), status("commands", { state: commands })];
+      const containers = [
+        { name: "scripts", lifecycle: { postStart: { exec: { command: ["cp"] } } } },
+        { name: "commands" },
+      ];
+      return { ...pod({ containerStatuses: statuses }), spec: { nodeName: "n1", containers } };
+    };
+    const waitingFor = (reason: string, message = "") => ({ waiting: { reason, message } });
+    const creating = waitingFor("ContainerCreating");
+    expect(readPodState(installed(creating), "commands")).toEqual({ phase: "waiting" });
+    // Some programs that play a node start containers at the same time. The node tries again.
+    const early = waitingFor("RunContainerError", 'exec: "/opt/outrider/bin/outrider-init": no such file');
+    expect(errorOf(installed(early))).toMatchObject({ phase: "waiting", code: "cannot_start" });
+    const failed = waitingFor("PostStartHookError", "cp: cannot stat 'rg'");
+    expect(errorOf(installed(early, failed))).toMatchObject({
+      ...{ phase: "ended", code: "configuration" },
+      message: expect.stringContaining(
+        "cp: cannot stat 'rg'. Set --kubernetes-system-image to an image of the worker.",
+      ),
+    });
+    const otherImage = waitingFor("RunContainerError", "no such file or directory");
+    expect(errorOf(installed(creating, otherImage))).toMatchObject({ phase: "ended", code: "cannot_start" });
+    expect(readPodState(installed({ running: {} }, otherImage), "commands")).toEqual({ phase: "running" });
+  });
+
   test("waits until its programs are installed", () => {
     const install = (terminated: object | undefined) =>
       pod({

@@ -16,7 +16,7 @@ afterEach(() => cleanups.splice(0).forEach((cleanup) => void cleanup()));
 const accepted = { metadata: { name: "pod-1", uid: "uid-1" } };
 const running = {
   ...accepted,
-  spec: { nodeName: "node-1" },
+  spec: { nodeName: "node-1", containers: [] },
   status: { phase: "Running", containerStatuses: [{ name: "commands", state: { running: {} } }] },
 };
 
@@ -115,7 +115,7 @@ describe("a node that cannot pull the image", () => {
   const containerStatuses = [{ name: "commands", image: "acme/app", state: { waiting } }];
   const failing = {
     ...accepted,
-    spec: { nodeName: "node-1" },
+    spec: { nodeName: "node-1", containers: [] },
     status: { phase: "Pending", containerStatuses },
   };
   const reads = (requests: string[]) => requests.filter((each) => each.startsWith("GET ")).length;
@@ -140,7 +140,7 @@ describe("a node that cannot pull the image of a build", () => {
   const buildImage = "registry.example.com/builds@sha256:2";
   const pending = (message: string) => ({
     ...accepted,
-    spec: { nodeName: "node-1" },
+    spec: { nodeName: "node-1", containers: [] },
     status: {
       phase: "Pending",
       initContainerStatuses: [
@@ -197,7 +197,7 @@ describe("a node that cannot pull the image of a build", () => {
 describe("a node that fails to start the pod for a reason that may be temporary", () => {
   const failing = (reason: string, message: string) => ({
     ...accepted,
-    spec: { nodeName: "node-1" },
+    spec: { nodeName: "node-1", containers: [] },
     status: {
       phase: "Pending",
       containerStatuses: [{ name: "commands", image: "acme/app", state: { waiting: { reason, message } } }],
@@ -236,7 +236,7 @@ describe("a node that fails to start the pod for a reason that may be temporary"
 });
 
 describe("a node that reports in events why it cannot start the pod", () => {
-  const created = { ...accepted, spec: { nodeName: "node-1" }, status: { phase: "Pending" } };
+  const created = { ...accepted, spec: { nodeName: "node-1", containers: [] }, status: { phase: "Pending" } };
   const start = async (events: [status: number, body: object], limits: Partial<StartLimits>) => {
     const { pod, requests } = await openPod(
       ({ method, url }) =>

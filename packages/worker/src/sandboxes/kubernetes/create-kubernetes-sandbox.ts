@@ -42,7 +42,7 @@ export async function createKubernetesSandbox(
         ? undefined
         : resources.adopt(shared.bases.acquire(options.base), ({ release }) => release()).path;
     const forImage = image ? await describeImagePod(shared, image, base) : noImage;
-    const { home } = forImage;
+    const { home, homeArchive } = forImage;
     const buildImage =
       options.base === undefined ? undefined : await findBuildImage(shared, options, options.base);
     const metadata = sandboxMetadata(shared.owner, { sandbox: id, label });
@@ -52,7 +52,8 @@ export async function createKubernetesSandbox(
       {
         metadata: { ...metadata, ...(ownerReference ? { ownerReferences: [ownerReference] } : {}) },
         systemImage: shared.systemImage,
-        ...{ ...forImage, buildImage: buildImage?.name },
+        ...{ image: forImage.image, pullCredentials: forImage.pullCredentials },
+        ...{ home, fillsHome: forImage.fillsHome, buildImage: buildImage?.name },
         ...{ limits, requested, hosts: options.hosts, maxSeconds: maxPodSeconds },
         bundles: (options.bundles ?? []).map(({ target }) => target),
         deadlineMs: Number(options.deadline - process.hrtime.bigint()) / 1e6,
@@ -62,7 +63,7 @@ export async function createKubernetesSandbox(
       (error) => reportProblem(options, buildImage?.reportPullFailure(error)),
     );
     if (!options.mayStayUnused) await pod.create();
-    const setup = new PodSetup({ pod, options, base, home });
+    const setup = new PodSetup({ pod, options, base, home, homeArchive });
     const hasNetwork = options.network !== undefined;
     const { folders } = setup;
     const system = image
@@ -117,7 +118,10 @@ function reportProblem({ onNotice }: CreateOptions, problem: string | undefined)
   if (problem) onNotice?.(`The build is restored without the registry, which takes longer. ${problem}`);
 }
 
-type ImagePod = Pick<PodPlan, "image" | "pullCredentials" | "home" | "fillsHome">;
+type ImagePod = Pick<PodPlan, "image" | "pullCredentials" | "home" | "fillsHome"> & {
+  /** What the worker fills the home with. */
+  homeArchive?: Buffer | undefined;
+};
 
 const noImage: ImagePod = { image: undefined, home: sandboxPaths.home, fillsHome: false };
 
@@ -127,13 +131,17 @@ async function describeImagePod(
   image: SandboxImage,
   basePath: string | undefined,
 ): Promise<ImagePod> {
-  const { name, accounts, credentials } = images.find(image);
+  const { name, accounts, credentials, home: known } = images.find(image);
   const base = basePath === undefined ? undefined : await readImageBase(basePath);
   const users = base?.accounts ?? accounts;
   const found = users === undefined ? undefined : homeOf(image.user, users);
   const home = found !== undefined && canBeVolume(found) ? found : undefined;
   // The archive of the base has all files of its home.
-  return { image: name, pullCredentials: credentials, home, fillsHome: home !== base?.home };
+  const startsEmpty = home !== base?.home;
+  const homeArchive =
+    startsEmpty && known?.path === home ? Buffer.from(known?.archive ?? "", "base64") : undefined;
+  const fillsHome = startsEmpty && homeArchive === undefined;
+  return { image: name, pullCredentials: credentials, home, fillsHome, homeArchive };
 }
 
 /** Without an enforced policy, commands would reach more than the egress proxy lets through. */

@@ -29,6 +29,8 @@ export interface PodSetupOptions {
   base: string | undefined;
   /** The home that is a volume. */
   home: string | undefined;
+  /** What the home starts with, if the node does not fill it. */
+  homeArchive?: Buffer | undefined;
 }
 
 const { workspace, home } = sandboxPaths;
@@ -135,12 +137,19 @@ export class PodSetup {
       if (configurations > 0 && !this.#restarts.has(kind)) return;
       if (kind === "commands" && options.image) throw lostSystem(this.#restarts.get(kind));
     }
+    if (kind === "commands") await this.#fillHome(connection);
     const files = kind === "commands" ? commandFiles(options, { hasFolders: true }) : scriptFiles(options);
     await feed(connection, [sandboxCopyPath, "unpack", "/", "-", "-"], Readable.from([files]));
     if (options.image && kind === "commands") await this.#setUpImage(connection, connectOptions);
     else if (!options.image && this.#base === undefined) await this.#takeFolders(connection);
     this.#isSetUp.add(kind);
     this.#restarts.delete(kind);
+  }
+
+  async #fillHome(connection: InitConnection): Promise<void> {
+    const { home, homeArchive, pod } = this.#options;
+    if (home === undefined || homeArchive === undefined || pod.hasBuildImage) return;
+    await feed(connection, [systemChangesPath, "unpack-folder", home], Readable.from([homeArchive]));
   }
 
   /** The base counts as a change to the image. */

@@ -20,6 +20,8 @@ export interface ImageRecord {
   /** The content of its /etc/passwd. */
   accounts: string;
   osRelease: string;
+  /** The home of its user, as an archive in Base64. Undefined if it is large, or cannot be a volume. */
+  home?: { path: string; archive: string } | undefined;
 }
 
 const maxRecords = 1000;

@@ -24,7 +24,7 @@ import type { PullCredentials } from "./pull-secret.ts";
 import { SharedWork } from "./shared-work.ts";
 
 /** What only the files of an image say. */
-export type ImageFacts = Pick<ImageRecord, "accounts" | "osRelease">;
+export type ImageFacts = Pick<ImageRecord, "accounts" | "osRelease" | "home">;
 
 export interface KubernetesImagesOptions {
   cluster: Pick<Cluster, "isAllowed" | "namespace">;
@@ -111,7 +111,7 @@ export class KubernetesImages implements ImageSource {
 
   async #probe(image: SandboxImage, signal: AbortSignal): Promise<ImageFacts> {
     try {
-      return await this.#options.probe({ ...image, user: "root", mayLackShell: true }, signal);
+      return await this.#options.probe(image, signal);
     } catch (error) {
       signal.throwIfAborted();
       if (!isClusterError(error, "image_pull")) throw error;
@@ -120,10 +120,11 @@ export class KubernetesImages implements ImageSource {
     }
   }
 
-  /** Returns the name of an image from `pull`, with its digest, and its users if they are known yet. */
+  /** Returns the name of an image from `pull`, with its digest, and its users and its home if they are known yet. */
   find({ layers: [id = ""] }: SandboxImage): {
     name: string;
     accounts: string | undefined;
+    home: ImageRecord["home"];
     credentials: PullCredentials | undefined;
     registryCredentials: string | undefined;
   } {
@@ -131,7 +132,7 @@ export class KubernetesImages implements ImageSource {
     const name = record?.name ?? this.#names.get(id);
     if (name === undefined) throw new Error("The image was not pulled by this worker.");
     return {
-      ...{ name, accounts: record?.accounts, credentials: this.#credentials.get(id) },
+      ...{ name, accounts: record?.accounts, home: record?.home, credentials: this.#credentials.get(id) },
       registryCredentials: this.#registryCredentials.get(id),
     };
   }

@@ -41,7 +41,7 @@ export interface PodPlan {
   pullCredentials?: PullCredentials | undefined;
   /** The path of the home of commands, which is a volume. Without it, their home is not stored. */
   home: string | undefined;
-  /** Whether the home starts with the files that the image has there. */
+  /** Whether the node fills the home with the files that the image has there. */
   fillsHome: boolean;
   limits: Limits;
   /** The limits that the environment asks for, which are also guaranteed. */
@@ -71,6 +71,8 @@ export function describePod(plan: PodPlan): V1Pod {
     { name: "workspace", mountPath: sandboxPaths.workspace },
     ...(home === undefined ? [] : [{ name: "home", mountPath: home }]),
   ];
+  const prepared = image || buildImage ? initContainers(plan) : [];
+  const installsPrograms = image !== undefined && prepared.length === 0;
   const programs = image ? [{ name: programsVolume, mountPath: programsPath, readOnly: true }] : [];
   const bundles = plan.bundles.map((mountPath, index) => ({ name: `bundle-${index}`, mountPath }));
   const container = (kind: ProcessKind): V1Container => ({
@@ -82,8 +84,9 @@ export function describePod(plan: PodPlan): V1Pod {
     volumeMounts: [
       ...mounts(kind === "commands" ? plan.home : sandboxPaths.home),
       ...bundles.map((mount) => ({ ...mount, readOnly: kind === "commands" })),
-      ...(kind === "commands" ? programs : []),
+      ...(kind === "commands" ? programs : installsPrograms ? [installMount] : []),
     ],
+    ...(kind === "scripts" && installsPrograms ? { lifecycle: { postStart: { exec: install } } } : {}),
     resources:
       kind === "commands" ? commandResources(plan) : { limits: scriptLimits, requests: scriptRequests },
     securityContext: {
@@ -118,8 +121,11 @@ export function describePod(plan: PodPlan): V1Pod {
       terminationGracePeriodSeconds: 0,
       activeDeadlineSeconds: plan.maxSeconds,
       securityContext: { seccompProfile: { type: "RuntimeDefault" } },
-      ...(image || buildImage ? { initContainers: initContainers(plan) } : {}),
-      containers: [container("commands"), container("scripts")],
+      ...(prepared.length > 0 ? { initContainers: prepared } : {}),
+      // A node starts containers in this order, and the next one after the hook of the one before has ended.
+      containers: installsPrograms
+        ? [container("scripts"), container("commands")]
+        : [container("commands"), container("scripts")],
       volumes: [
         { name: "workspace", emptyDir },
         { name: "home", emptyDir },
@@ -143,14 +149,20 @@ export function needsPullSecret({ pullCredentials, buildImage }: PodPlan): boole
   return pullCredentials !== undefined && buildImage === undefined;
 }
 
-function initContainers({ systemImage, image, buildImage, home, fillsHome }: PodPlan): V1Container[] {
-  const install = installContainer(systemImage);
+/**
+ * Each of them delays the pod by a second or more, so there are none if the container for scripts can install the programs.
+ * The node reads the pull secret, which the worker creates after the pod, again when an init container has ended.
+ */
+function initContainers(plan: PodPlan): V1Container[] {
+  const { systemImage, image, buildImage, home, fillsHome } = plan;
+  const installed = installContainer(systemImage);
   const ofHome = home === undefined ? [] : [{ name: "home", from: home, to: homePath }];
   const ofWorkspace = { name: "workspace", from: sandboxPaths.workspace, to: workspacePath };
   if (buildImage !== undefined)
-    return [install, fillContainer("build", buildImage, [ofWorkspace, ...ofHome])];
-  if (image === undefined || ofHome.length === 0 || !fillsHome) return [install];
-  return [install, fillContainer("home", image, ofHome)];
+    return [installed, fillContainer("build", buildImage, [ofWorkspace, ...ofHome])];
+  if (image !== undefined && ofHome.length > 0 && fillsHome)
+    return [installed, fillContainer("home", image, ofHome)];
+  return needsPullSecret(plan) ? [installed] : [];
 }
 
 const initContainer = {
@@ -181,15 +193,26 @@ function fillContainer(
   };
 }
 
-/** Copies the programs to where the container with the environment's image finds them. */
+/**
+ * Copies the programs to where the container with the environment's image finds them. The folder also has programs of the
+ * worker itself. Those that exist are in use.
+ */
+const install = {
+  command: [
+    ...["/bin/cp", "--update"],
+    ...[...programNames, "rg"].map((name) => `${programsPath}/${name}`),
+    installPath,
+  ],
+};
+const installMount: V1VolumeMount = { name: programsVolume, mountPath: installPath };
+
 function installContainer(systemImage: string): V1Container {
   return {
     name: "install",
     image: systemImage,
     imagePullPolicy: "IfNotPresent",
-    // The folder also has programs of the worker itself.
-    command: ["/bin/cp", ...[...programNames, "rg"].map((name) => `${programsPath}/${name}`), installPath],
-    volumeMounts: [{ name: programsVolume, mountPath: installPath }],
+    command: install.command,
+    volumeMounts: [installMount],
     ...initContainer,
     securityContext: { ...restrictions, capabilities: { drop: ["ALL"] } },
   };

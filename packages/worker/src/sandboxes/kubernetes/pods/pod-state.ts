@@ -1,6 +1,7 @@
 /** What the status of a pod says about one of its containers, in words. */
 import type { V1ContainerStatus, V1Pod } from "@kubernetes/client-node";
 import { printable } from "../../../images/image-error.ts";
+import { initPath } from "../../files/programs.ts";
 import { ClusterError, type ClusterErrorCode } from "../cluster/errors.ts";
 
 export type PodState =
@@ -59,11 +60,19 @@ function readEnd({ metadata, status = {} }: V1Pod): PodState | undefined {
     : ended("pod_ended", `The pod of the sandbox has ended${detail}. Start the run again.`);
 }
 
-function readContainer({ status = {} }: V1Pod, name: string): PodState | undefined {
-  const installing = (status.initContainerStatuses ?? []).map(readStart).find((state) => state !== undefined);
+function readContainer(pod: V1Pod, name: string): PodState | undefined {
+  const { initContainerStatuses = [], containerStatuses = [] } = pod.status ?? {};
+  const installing = initContainerStatuses.map(readStart).find((state) => state !== undefined);
   if (installing) return installing;
-  const own = status.containerStatuses?.find((each) => each.name === name);
-  return own && readStart(own);
+  const find = (wanted: string | undefined) => containerStatuses.find((each) => each.name === wanted);
+  const own = find(name);
+  const state = own && readStart(own);
+  const installer = pod.spec?.containers.find(({ lifecycle }) => lifecycle?.postStart)?.name;
+  if (installer === undefined || installer === name || hasRun(pod, name)) return state;
+  // The container whose hook installs the programs starts first.
+  const first = find(installer);
+  const missing = own?.state?.waiting?.message?.includes(initPath) && state?.phase === "ended";
+  return (first && readStart(first)) ?? (missing ? { phase: "waiting", problem: state.error } : state);
 }
 
 function hasRun({ status = {} }: V1Pod, container: string): boolean {
@@ -98,6 +107,7 @@ function readStart({ image, state, lastState, name }: V1ContainerStatus): PodSta
     );
     return isFinalCreateFailure(detail) ? { phase: "ended", error } : { phase: "waiting", problem: error };
   }
+  if (reason === "PostStartHookError") return notInstalled(image, detail);
   const last = state?.terminated ?? lastState?.terminated;
   if (reason === "CrashLoopBackOff")
     return isOutOfMemory(last)
@@ -109,11 +119,15 @@ function readStart({ image, state, lastState, name }: V1ContainerStatus): PodSta
   if (state?.terminated && state.terminated.exitCode === 0 && !initContainerNames.includes(name))
     return ended("pod_ended", "The deadline of the sandbox has passed long ago. Start the run again.");
   if (state?.terminated && name === "install" && state.terminated.exitCode !== 0)
-    return ended(
-      "configuration",
-      `The programs of sandboxes cannot be installed from the image ${image}${textOf(state.terminated.message)}. Set --kubernetes-system-image to an image of the worker.`,
-    );
+    return notInstalled(image, textOf(state.terminated.message));
   return undefined;
+}
+
+function notInstalled(image: string, detail: string): PodState {
+  return ended(
+    "configuration",
+    `The programs of sandboxes cannot be installed from the image ${image}${detail}. Set --kubernetes-system-image to an image of the worker.`,
+  );
 }
 
 function readSchedule({ spec, status = {} }: V1Pod): PodState | undefined {

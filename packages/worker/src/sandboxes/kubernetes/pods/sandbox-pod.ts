@@ -46,6 +46,9 @@ const seccompFilter = buildPortableSeccompFilter();
 const replaceMs = 30_000;
 const firstWaitMs = 50;
 const longestWaitMs = 500;
+/** Most pods start within seconds, and a connection works up to a second before the status of the pod says so. */
+const soonMs = 5_000;
+const longestWaitSoonMs = 120;
 const eventsIntervalMs = 10_000;
 /** The cluster knows a moment later than the worker that a container has started again. */
 const restartReportMs = 10_000;
@@ -132,7 +135,7 @@ export class SandboxPod {
    */
   async connect(kind: ProcessKind, options: ConnectOptions): Promise<PodConnection | undefined> {
     let giveUpAt = performance.now() + this.#limits.startMs;
-    for (let wait = firstWaitMs; ; wait = Math.min(wait * 1.5, longestWaitMs)) {
+    for (let wait = firstWaitMs; ; wait = Math.min(wait * 1.5, this.#longestWaitMs())) {
       if (options.isAborted()) return undefined;
       const creation = this.create();
       await creation;
@@ -156,6 +159,10 @@ export class SandboxPod {
       if (performance.now() > giveUpAt) throw found;
       await delay(wait);
     }
+  }
+
+  #longestWaitMs(): number {
+    return performance.now() - this.#createdAt < soonMs ? longestWaitSoonMs : longestWaitMs;
   }
 
   /** Whether the node cannot pull the image of the build, and nobody has used the pod. */
