@@ -275,7 +275,7 @@ describe("builds as images", () => {
     const body = {
       ...{
         name: randomUUID(),
-        docker_image: await push(own, "acme/system:1", makeImage({ layers: [layer] })),
+        docker_image: await push(registry, "acme/system:1", makeImage({ layers: [layer] })),
       },
       setup_commands: ["echo work > /workspace/file; echo new > /etc/new; rm /etc/gone; mkdir /opt/tool"],
     };
@@ -284,7 +284,9 @@ describe("builds as images", () => {
     const runOnce = async () => {
       const { output, events } = await installation.runIn(environment_id, show);
       expect(output).toMatch(/work\nnew\n.*'\/etc\/gone': No such file.*\n\/opt:\noutrider\ntool\n/);
-      return events.filter(({ type }) => type === "notice").map(({ data }) => data.message);
+      return events
+        .filter(({ type, data }) => type === "notice" && data.code === "sandbox")
+        .map(({ data }) => data.message);
     };
     const listTags = async () => {
       const answer = await fetch(`http://${own.host}/v2/${repository}/tags/list`);
