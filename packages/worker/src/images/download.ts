@@ -5,7 +5,8 @@ import type { HttpResponse } from "@outrider/agent/mcp/http";
 import { corrupt, unreachable } from "./image-error.ts";
 import type { Descriptor } from "./manifest.ts";
 import { readChunks } from "./read-body.ts";
-import { isWorthRetrying, type Registry } from "./registry.ts";
+import type { Registry } from "./registry.ts";
+import { isWorthRetrying } from "./registry-errors.ts";
 
 const MAX_FAILURES = 5;
 /** A connection that breaks after this much does not count as failed, so that slow networks can finish a download. */

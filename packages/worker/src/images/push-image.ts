@@ -6,7 +6,8 @@ import { createHash } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { ImageError } from "./image-error.ts";
 import type { Descriptor } from "./manifest.ts";
-import { isTemporary, isWorthRetrying, type Registry } from "./registry.ts";
+import type { Registry } from "./registry.ts";
+import { isTemporary, isWorthRetrying } from "./registry-errors.ts";
 
 const maxAttempts = 4;
 const blobType = "application/octet-stream";

@@ -16,6 +16,7 @@ import type { Credentials } from "./credentials.ts";
 import { corrupt, ImageError, unreachable } from "./image-error.ts";
 import { readBody } from "./read-body.ts";
 import { apiHost, type Reference } from "./reference.ts";
+import { causeOf, codeOf, isTemporary, StatusError } from "./registry-errors.ts";
 
 const HEADERS_MS = 60_000;
 const MAX_REDIRECTS = 5;
@@ -260,16 +261,6 @@ export class Registry {
   }
 }
 
-class StatusError extends ImageError {
-  readonly status: number;
-
-  constructor(registry: string, status: number) {
-    const remedy = status === 429 ? "Try again later, or use credentials." : "Try again later.";
-    super("unreachable", `The registry ${registry} responded with status ${status}.`, remedy);
-    this.status = status;
-  }
-}
-
 /** More or less than the declared size would become a part of the next request on the connection. */
 async function* readExactly({ size, open }: RequestBody, onProgress: () => void): AsyncGenerator<Buffer> {
   let bytes = 0;
@@ -280,28 +271,6 @@ async function* readExactly({ size, open }: RequestBody, onProgress: () => void)
     yield chunk;
   }
   if (bytes < size) throw corrupt(`A blob has less than its declared size of ${size} bytes.`);
-}
-
-/** Rate limits, server errors and broken connections often pass. */
-export function isTemporary(error: unknown): boolean {
-  if (error instanceof StatusError) return error.status === 429 || error.status >= 500;
-  return ["ECONNRESET", "EPIPE"].includes(codeOf(error));
-}
-
-/** Returns whether a download that failed in this way may succeed if it is repeated. */
-export function isWorthRetrying(error: unknown): boolean {
-  if (!(error instanceof ImageError)) return isConnectionError(error);
-  // A request with an error status has already been repeated.
-  return (
-    error.code === "unreachable" &&
-    !(error instanceof StatusError) &&
-    !(causeOf(error) instanceof RefusedError)
-  );
-}
-
-/** Other errors, such as a full disk, come from this machine. */
-function isConnectionError(error: unknown): boolean {
-  return /^(ECONN|EPIPE|ETIMEDOUT|ERR_SSL|ERR_STREAM|HPE_)/.test(codeOf(error));
 }
 
 function redirectTarget({ status, header }: HttpResponse, url: URL): URL | undefined {
@@ -324,13 +293,4 @@ function tokenIn(body: Buffer): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function causeOf(error: unknown): unknown {
-  const { cause } = error as Error;
-  return cause instanceof Error ? causeOf(cause) : error;
-}
-
-function codeOf(error: unknown): string {
-  return (causeOf(error) as NodeJS.ErrnoException).code ?? "";
 }

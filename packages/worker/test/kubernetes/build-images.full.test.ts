@@ -14,6 +14,7 @@ import {
 import type { OpenOptions, Sandbox, SandboxImage, SandboxProvider } from "../../src/sandboxes/sandbox.ts";
 import { makeImage, push, type RegistryServer, startRegistry } from "../images/registry-server.ts";
 import { systemLayer } from "../images/system-image.ts";
+import { startTestInstallation } from "../installation.ts";
 import { inMs, makeRoot, run } from "../sandboxes/sandbox-support.ts";
 import { expose, type SharedCluster, sharedCluster, stopSharedCluster } from "./shared-cluster.ts";
 
@@ -258,6 +259,50 @@ describe("builds as images", () => {
     expect(await imageOf(await open({ image, base }))).toContain("/acme/system@");
     await sandbox.close();
     expect(await shared.cluster.kubectl(["get", "pods", "--output=name"])).not.toContain("-blobs");
+  });
+
+  test("are prepared once for the runs of all workers, and a run that does without one says why", async () => {
+    const own = await startRegistry();
+    await expose(shared.cluster, own.host);
+    const installation = await startTestInstallation();
+    onTestFinished(() => installation.stop());
+    const { kubeconfig, systemImage, podFile } = shared;
+    const startWorker = () =>
+      installation.worker({
+        ...{ sandbox: "kubernetes", allowedAddresses: "127.0.0.1" },
+        kubernetes: { kubeconfig, systemImage, podFile, registry: { name: `${own.host}/${repository}` } },
+      });
+    const body = {
+      ...{
+        name: randomUUID(),
+        docker_image: await push(registry, "acme/system:1", makeImage({ layers: [layer] })),
+      },
+      setup_commands: ["echo work > /workspace/file; echo new > /etc/new; rm /etc/gone; mkdir /opt/tool"],
+    };
+    const { environment_id } = (await installation.call("POST", "/agent/environments", { body })).body;
+    const show = ["RUN: cat /workspace/file /etc/new; ls /etc/gone /opt 2>&1"];
+    const runOnce = async () => {
+      const { output, events } = await installation.runIn(environment_id, show);
+      expect(output).toMatch(/work\nnew\n.*'\/etc\/gone': No such file.*\n\/opt:\noutrider\ntool\n/);
+      return events
+        .filter(({ type, data }) => type === "notice" && data.code === "sandbox")
+        .map(({ data }) => data.message);
+    };
+    const listTags = async () => {
+      const answer = await fetch(`http://${own.host}/v2/${repository}/tags/list`);
+      return ((await answer.json()) as { tags: string[] }).tags;
+    };
+    const first = await startWorker();
+    expect(await runOnce()).toEqual([]);
+    expect(await listTags()).toHaveLength(1);
+    await first.drain();
+    await startWorker();
+    expect(await runOnce()).toEqual([]);
+    expect(await listTags()).toHaveLength(1);
+    await own.close();
+    expect(await runOnce()).toEqual([
+      expect.stringContaining("The build is restored without the registry, which takes longer."),
+    ]);
   });
 
   test("are pulled with the operator's secret, and cannot be the image of an environment", async () => {

@@ -233,6 +233,18 @@ test("a worker that stops aborts what it pushes, and leaves no files", async () 
   expect(warnings).toEqual([]);
 });
 
+test("sandboxes that open later do not wait for a push that takes long", async () => {
+  const host = await serve(({ method }, response) => {
+    if (method === "HEAD") response.writeHead(404).end(); // no answer to others
+  });
+  const { images, add } = openImages(host, { waitMs: 500 });
+  const base = add([file("text")]);
+  await images.find(base, undefined);
+  const startedAt = performance.now();
+  for (let sandbox = 1; sandbox <= 5; sandbox++) await images.find(base, undefined);
+  expect(performance.now() - startedAt).toBeLessThan(2000);
+});
+
 test.each([
   ["builds", /names no registry/],
   ["outrider/builds", /names no registry/],

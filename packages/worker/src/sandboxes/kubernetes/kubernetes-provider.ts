@@ -37,6 +37,7 @@ import { ClusterHealth } from "./cluster/cluster-health.ts";
 import { openCluster } from "./cluster/connect.ts";
 import { ClusterError } from "./cluster/errors.ts";
 import { createKubernetesSandbox } from "./create-kubernetes-sandbox.ts";
+import { describeCapabilities } from "./describe-capabilities.ts";
 import { KubernetesImages } from "./images/kubernetes-images.ts";
 import { probeImage } from "./images/probe-image.ts";
 import type { KubernetesSandbox } from "./kubernetes-sandbox.ts";
@@ -134,23 +135,6 @@ export async function openKubernetesProvider(options: KubernetesProviderOptions)
     await provider.stop();
     throw error;
   }
-}
-
-function describeCapabilities(): Capabilities {
-  const by = "the kubelet";
-  return {
-    memory: { enforced: true, by },
-    cpus: { enforced: true, by },
-    pids: {
-      enforced: false,
-      reason:
-        "Kubernetes has no limit of processes for a pod. The kubelet has one for all pods of its node (podPidsLimit).",
-    },
-    disk: { enforced: true, by: "eviction by the kubelet" },
-    network: { enforced: false, reason: "Network policies were not tested." },
-    seccomp: { enforced: true, by: "seccomp and the profile RuntimeDefault of the node" },
-    freeze: { enforced: false, reason: "Kubernetes cannot pause pods." },
-  };
 }
 
 class KubernetesProvider implements SandboxProvider {

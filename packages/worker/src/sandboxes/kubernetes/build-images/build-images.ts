@@ -27,7 +27,7 @@ import type { BuildRegistry, BuildRegistryNetwork } from "./build-registry.ts";
 const format = 1;
 const responseMs = 10_000;
 const pushMs = 60 * 60_000;
-/** How long a sandbox waits for an image that is being pushed, instead of being restored from the archive. */
+/** How long sandboxes wait for an image after the push has started, instead of being restored from the archive. */
 const defaultWaitMs = 60_000;
 const registryPauseMs = 60_000;
 const pullPauseMs = 5 * 60_000;
@@ -56,7 +56,7 @@ export class BuildImages {
   readonly #options: BuildImagesOptions;
   readonly #stopping = new AbortController();
   readonly #hashes = new Map<string, Promise<string>>();
-  readonly #pushing = new Map<string, Promise<string>>();
+  readonly #pushing = new Map<string, { startedAt: number; digest: Promise<string> }>();
   /** The tags of images that nodes could not pull. Their blobs may be missing. */
   readonly #broken = new Set<string>();
   /** By tag, and for all tags. */
@@ -81,7 +81,7 @@ export class BuildImages {
     const found = { reportPullFailure: () => "" };
     const known = this.#problemOf("");
     if (known !== undefined) return { ...found, problem: known };
-    let tag = "";
+    let tag = base;
     try {
       tag = await this.#tagOf(base, image);
       const problem = this.#problemOf(tag);
@@ -98,7 +98,7 @@ export class BuildImages {
   /** Aborts what is being pushed. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error("The worker stops."));
-    await Promise.allSettled(this.#pushing.values());
+    await Promise.allSettled([...this.#pushing.values()].map(({ digest }) => digest));
     this.#options.registry.close();
   }
 
@@ -107,19 +107,21 @@ export class BuildImages {
     return await this.#options.registry.findDigest(tag, this.#signal(responseMs));
   }
 
-  /** Returns undefined if it takes longer than a sandbox should wait. */
+  /** Returns undefined if the push takes longer than a sandbox should wait. */
   async #pushSoon(tag: string, base: string, image: SandboxImage | undefined): Promise<string | undefined> {
     let pushing = this.#pushing.get(tag);
     if (!pushing) {
-      pushing = this.#push(tag, base, image).finally(() => this.#pushing.delete(tag));
+      const digest = this.#push(tag, base, image).finally(() => this.#pushing.delete(tag));
+      pushing = { startedAt: performance.now(), digest };
       this.#pushing.set(tag, pushing);
       // Also reported if no sandbox waits any longer.
-      pushing.catch((error) => this.#reportFailure(tag, error));
+      digest.catch((error) => this.#reportFailure(tag, error));
     }
     const { waitMs = defaultWaitMs } = this.#options;
+    const remainingMs = Math.max(pushing.startedAt + waitMs - performance.now(), 0);
     const waited = new AbortController();
     try {
-      return await Promise.race([pushing, pause(waitMs, undefined, { signal: waited.signal })]);
+      return await Promise.race([pushing.digest, pause(remainingMs, undefined, { signal: waited.signal })]);
     } finally {
       waited.abort();
     }
