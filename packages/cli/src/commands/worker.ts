@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from "node:fs";
+import { rm, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import { DEFAULT_POOL, PoolName, WorkerLabels } from "@outrider/contract/worker-pool";
@@ -151,7 +151,7 @@ export const workerCommand = addSandboxOptions(command)
     const telemetry = readTelemetrySettings((variable) => process.env[variable]);
     // Exists once the worker claims runs, for readiness probes.
     const readyFile = join(resolve(dataDir), "ready");
-    rmSync(readyFile, { force: true });
+    await rm(readyFile, { force: true });
     const supervisor = new Supervisor({
       program: { file: join(import.meta.dirname, "../worker-process.ts"), args: [format] },
       settings: {
@@ -178,7 +178,10 @@ export const workerCommand = addSandboxOptions(command)
       },
       stallMs: nonNegative("--stall-seconds", flags.stallSeconds, "seconds") * 1_000,
       telemetry,
-      onAccepted: () => writeFileSync(readyFile, ""),
+      onAccepted() {
+        // The disk may be full.
+        writeFile(readyFile, "").catch((error) => log.warn({ error }, "failed to create the ready file"));
+      },
       onReady() {
         for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => supervisor.drain());
       },
