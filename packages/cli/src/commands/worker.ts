@@ -152,6 +152,9 @@ export const workerCommand = addSandboxOptions(command)
     // Exists once the worker claims runs, for readiness probes.
     const readyFile = join(resolve(dataDir), "ready");
     await rm(readyFile, { force: true });
+    // There is nothing to drain before the worker is ready. As the first process of a container, it would ignore the signals.
+    const exit = (_: NodeJS.Signals, number: number) => process.exit(128 + number);
+    for (const signal of signals) process.once(signal, exit);
     const supervisor = new Supervisor({
       program: { file: join(import.meta.dirname, "../worker-process.ts"), args: [format] },
       settings: {
@@ -183,7 +186,10 @@ export const workerCommand = addSandboxOptions(command)
         writeFile(readyFile, "").catch((error) => log.warn({ error }, "failed to create the ready file"));
       },
       onReady() {
-        for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => supervisor.drain());
+        for (const signal of signals) {
+          process.removeListener(signal, exit);
+          process.once(signal, () => supervisor.drain());
+        }
       },
       log,
     });
@@ -194,6 +200,8 @@ export const workerCommand = addSandboxOptions(command)
     // After a failure, an open stdin would keep this process running.
     process.exit(await supervisor.run().finally(() => isAttached && process.stdin.destroy()));
   });
+
+const signals = ["SIGTERM", "SIGINT"] as const;
 
 /** Checks the settings here, because the supervisor's own calls to the server need the certificates too. */
 function networkSettings({ extraCa }: WorkerFlags): NetworkSettings {
