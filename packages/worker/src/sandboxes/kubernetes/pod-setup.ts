@@ -137,9 +137,11 @@ export class PodSetup {
       if (configurations > 0 && !this.#restarts.has(kind)) return;
       if (kind === "commands" && options.image) throw lostSystem(this.#restarts.get(kind));
     }
-    if (kind === "commands") await this.#fillHome(connection);
     const files = kind === "commands" ? commandFiles(options, { hasFolders: true }) : scriptFiles(options);
-    await feed(connection, [sandboxCopyPath, "unpack", "/", "-", "-"], Readable.from([files]));
+    await Promise.all([
+      feed(connection, [sandboxCopyPath, "unpack", "/", "-", "-"], Readable.from([files])),
+      kind === "commands" ? this.#fillHome(connection) : undefined,
+    ]);
     if (options.image && kind === "commands") await this.#setUpImage(connection, connectOptions);
     else if (!options.image && this.#base === undefined) await this.#takeFolders(connection);
     this.#isSetUp.add(kind);

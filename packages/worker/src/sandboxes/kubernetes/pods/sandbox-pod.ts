@@ -45,10 +45,12 @@ const seccompFilter = buildPortableSeccompFilter();
 /** How long the node may fail to pull the image of a build, which the pod does not need. */
 const replaceMs = 30_000;
 const firstWaitMs = 50;
-const longestWaitMs = 500;
 /** Most pods start within seconds, and a connection works up to a second before the status of the pod says so. */
 const soonMs = 5_000;
-const longestWaitSoonMs = 120;
+const longestWaitSoonMs = 100;
+const longestWaitMs = 500;
+/** The status only says why a pod does not start, and each call takes time from the node on a small machine. */
+const stateIntervalMs = 400;
 const eventsIntervalMs = 10_000;
 /** The cluster knows a moment later than the worker that a container has started again. */
 const restartReportMs = 10_000;
@@ -135,6 +137,7 @@ export class SandboxPod {
    */
   async connect(kind: ProcessKind, options: ConnectOptions): Promise<PodConnection | undefined> {
     let giveUpAt = performance.now() + this.#limits.startMs;
+    let stateAt = Number.NEGATIVE_INFINITY;
     for (let wait = firstWaitMs; ; wait = Math.min(wait * 1.5, this.#longestWaitMs())) {
       if (options.isAborted()) return undefined;
       const creation = this.create();
@@ -145,6 +148,11 @@ export class SandboxPod {
         this.#wasConnected = true;
         return found;
       }
+      if (performance.now() - stateAt < stateIntervalMs) {
+        await delay(wait);
+        continue;
+      }
+      stateAt = performance.now();
       try {
         await this.#assertStarting(kind, options, found);
       } catch (error) {
