@@ -23,7 +23,7 @@ import { execBare, startBarePod } from "./bare-pod.ts";
 
 /**
  * Measures what a sandbox costs in addition to a pod of the same image in the same cluster: opening one up to the end of its
- * first command, and a further command in an open one. The baseline is a bare pod without any limits, with calls to the API
+ * first command, without and with an image of an environment, and a further command in an open one. The baseline is a bare pod without any limits, with calls to the API
  * server and nothing else. The cluster stores its data on the disk, as it does in production.
  */
 

@@ -147,7 +147,7 @@ function noticesOf(layers: LayerRef[]): string[] {
   ];
 }
 
-/** What is needed to make another image from one. */
+/** The parts of an image that an image built on it repeats. */
 export interface ImageLayers {
   layers: LayerDescriptor[];
   diffIds: string[];

@@ -442,7 +442,7 @@ export class DeadlinePassedError extends Error {
 /** Thrown when a sandbox cannot start, has ended, or cannot be reached, for a reason outside of the worker. */
 export class SandboxLostError extends Error {
   override name = "SandboxLostError";
-  /** Whether another attempt of the run can work, with the files that were stored last. */
+  /** Whether another attempt can work: of the run, with the files that were stored last, or of the build. */
   readonly isRecoverable: boolean;
 
   constructor(message: string, { isRecoverable, ...options }: ErrorOptions & { isRecoverable: boolean }) {

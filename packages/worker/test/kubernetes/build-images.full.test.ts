@@ -145,7 +145,7 @@ describe("builds as images", () => {
     await third.restore(second.snapshot());
     expect(await outputOf(third, "cat /workspace/file; ls ~/own")).toContain("work\nmore\n");
     expect(await outputOf(third, "ls ~/own")).toContain("No such file");
-    // What is saved again contains the build.
+    // A base that is saved from this sandbox also has the files of the build.
     await run(second, "echo again > /etc/again");
     const again = randomUUID();
     await provider.saveBase(second, again);
